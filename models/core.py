@@ -60,7 +60,7 @@ class Samples:
     Args: source, index (N,) photos of the source, labels (N,) global class ids, reads: what batches will carry.
     """
 
-    def __init__(self, source: Source, index: Tensor, labels: Tensor, reads: Reads = Reads()):  # noqa: B008 - frozen
+    def __init__(self, source: Source, index: Tensor, labels: Tensor, reads: Reads = Reads()):
         if len(index) != len(labels):
             raise ValueError(f"{len(index)} photos but {len(labels)} labels")
         self.source, self.index, self.labels, self.reads = source, index, labels, reads
@@ -115,6 +115,13 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def split(self, size: int | None) -> list[Batch]:
+        """The same photos in parts of at most `size`; None leaves them whole."""
+        if size is None or len(self) <= size:
+            return [self]
+        labels = [None] * len(self) if self.y is None else self.y.split(size)
+        return [Batch(self.source, i, self.reads, y) for i, y in zip(self.index.split(size), labels, strict=False)]
 
     def unlabelled(self) -> Batch:
         """The same photos without their labels."""

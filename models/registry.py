@@ -54,8 +54,9 @@ class Setting:
                 if not self.low <= value <= self.high:
                     raise ValueError
         except (KeyError, ValueError, StopIteration, TypeError):
-            wanted = ", ".join(map(str, self.choices)) if self.choices else f"{self.low} to {self.high}"
-            raise Problem("setting_bad", name=self.name, value=text, wanted="true or false" if self.kind == "bool" else wanted) from None
+            ranges = {"bool": "true or false", "choice": ", ".join(map(str, self.choices))}
+            wanted = ranges.get(self.kind, f"{self.low} to {self.high}")
+            raise Problem("setting_bad", name=self.name, value=text, wanted=wanted) from None
         return value
 
 
@@ -109,7 +110,8 @@ def register(name: str, **facts: Any) -> Callable[[type], type]:
         old = _CARDS.get(name)
         if old is not None and old.learner.__module__ != learner.__module__:
             raise Problem("method_exists", name=name)
-        _CARDS[name] = Card(name=name, learner=learner, settings=settings_of(learner), **facts)
+        sees = getattr(learner, "sees", "task")
+        _CARDS[name] = Card(name=name, learner=learner, settings=settings_of(learner), sees=sees, **facts)
         return learner
 
     return add

@@ -1,0 +1,69 @@
+"""One loop of gradient descent for every method that has one: batches, optimiser, schedule, and a yield a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from forget_me_not.models.core import Batch, Log, Samples
+
+SCHEDULE: dict[str, Callable[[int, int, int, int], float]] = {
+    "cosine per step": lambda step, steps, epoch, epochs: 0.5 * (1 + math.cos(math.pi * step / steps)),
+    "cosine per epoch": lambda step, steps, epoch, epochs: 0.5 * (1 + math.cos(math.pi * epoch / epochs)),
+    "constant": lambda step, steps, epoch, epochs: 1.0,
+}
+"""Share of the learning rate in step `step` (0-based) of `steps`, in epoch `epoch` of `epochs`."""
+
+OPTIMISER: dict[str, Callable[[Sequence[Tensor], float], torch.optim.Optimizer]] = {
+    "sgd": lambda parameters, lr: torch.optim.SGD(parameters, lr=lr, momentum=0.9),
+    "adam": lambda parameters, lr: torch.optim.Adam(parameters, lr=lr),
+}
+
+
+def descend(
+    samples: Samples,
+    parameters: Sequence[Tensor],
+    loss: Callable[[Batch], Tensor],
+    *,
+    rng: torch.Generator,
+    epochs: int,
+    batch: int,
+    lr: float,
+    optimiser: str = "sgd",
+    schedule: str = "cosine per step",
+    after_step: Callable[[float], None] | None = None,
+    micro: int | None = None,
+) -> Iterator[Log | None]:
+    """Trains leaf tensors `parameters` in place on `loss(batch)`, a mean over the batch; yields a Log a step.
+
+    micro: photos a backward pass, gradients accumulate over a batch (None = whole batch); None is yielded between them.
+    after_step(lr) runs after each step with the step's learning rate (proximal steps).
+    """
+    for p in parameters:
+        p.requires_grad_(True)
+    stepper = OPTIMISER[optimiser](parameters, lr)
+    steps, step = epochs * math.ceil(len(samples) / batch), 0
+    for epoch in range(epochs):
+        for whole in samples.batches(batch, rng):
+            now = lr * SCHEDULE[schedule](step, steps, epoch, epochs)
+            for group in stepper.param_groups:
+                group["lr"] = now
+            stepper.zero_grad()
+            total = 0.0
+            for i, part in enumerate(whole.split(micro)):
+                if i:
+                    yield None
+                value = loss(part)
+                (value * (len(part) / len(whole))).backward()
+                total += float(value.detach()) * len(part) / len(whole)
+            stepper.step()
+            step += 1
+            if after_step:
+                with torch.no_grad():
+                    after_step(now)
+            yield Log(step, steps, total)
+    for p in parameters:
+        p.requires_grad_(False)
