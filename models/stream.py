@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
+from forget_me_not.models.core import Problem
 
-from forget_me_not.models.core import Problem, Samples, Source, Stream, Task, TestedTask
+if TYPE_CHECKING:
+    from forget_me_not.models.core import Source, Stream
 
 Kind = Literal["class", "domain", "task"]
 
@@ -89,8 +90,8 @@ def plan(
 
     Problem: class_too_small, class_unknown, class_twice, and others a person can repair.
     """
-    if not labels:
-        raise Problem("no_photos")
+    if not len(labels):
+        raise Problem("stream_empty")
     for option, value in (("per_task", per_task), ("train_per_class", train_per_class), ("test_per_class", test_per_class)):
         if value is not None and value < 1:
             raise Problem("count_bad", name=option, value=value)
@@ -134,6 +135,9 @@ def plan(
 
 def build(plan: Plan, source: Source) -> Stream:
     """The plan's photos as tasks of samples over `source`, whose photo n is the plan's photo n."""
+    import torch  # here, so that who only plans (the page) does not wait for it
+
+    from forget_me_not.models.core import Samples, Stream, Task, TestedTask
 
     def samples(photos: Sequence[int]) -> Samples:
         return Samples(source, torch.tensor(photos, dtype=torch.long), torch.tensor([plan.labels[p] for p in photos]))
@@ -216,7 +220,7 @@ def _split(
 ) -> tuple[dict[Cell, tuple[list[int], list[int]]], list[Note]]:
     """Training and test photos of every cell, in the order of the data set, and what there is to note."""
     notes: list[Note] = []
-    members = {cell: _grouped(photos, lambda p: groups[p]) for cell, photos in cells.items()}
+    members = {cell: _grouped(photos, groups) for cell, photos in cells.items()}
     for cell, photos in cells.items():
         where = {"name": cell[1], "task": cell[0] + 1, "task_name": named[cell[0]]}
         if len(photos) < 2:
@@ -258,10 +262,8 @@ def _shared_sides(
     tested: Counter[Cell] = Counter()
     for group in _shuffled([g for g, n in homes.items() if n > 1], f"{seed} shared groups"):
         mine = {cell: len(inside[group]) for cell, inside in members.items() if group in inside}
-        better = sum(min(n, wanted[c].test - tested[c]) for c, n in mine.items())
-        sides[group] = better > 0 and rng.random() < sum(wanted[c].test for c in mine) / sum(
-            sum(map(len, members[c].values())) for c in mine
-        )
+        share = sum(wanted[c].test for c in mine) / sum(len(photos) for c in mine for photos in members[c].values())
+        sides[group] = rng.random() < share and all(tested[c] + n <= wanted[c].test for c, n in mine.items())
         if sides[group]:
             tested.update(mine)
     tied = {cell: list(inside) for cell, inside in members.items() if all(g in sides for g in inside)}
@@ -298,10 +300,10 @@ def _choose(sizes: Sequence[int], photos: int, already: int, want: _Wanted) -> l
     return taken
 
 
-def _grouped(photos: Iterable[int], key: Callable[[int], Hashable]) -> dict[Any, list[int]]:
-    made: dict[Any, list[int]] = {}
+def _grouped(photos: Iterable[int], groups: Sequence[int]) -> dict[int, list[int]]:
+    made: dict[int, list[int]] = {}
     for photo in photos:
-        made.setdefault(key(photo), []).append(photo)
+        made.setdefault(int(groups[photo]), []).append(photo)
     return made
 
 
