@@ -51,7 +51,7 @@ def average_accuracy(correct: Counts, total: Counts) -> float | None:
 
 
 def forgetting(R: Matrix) -> float | None:
-    """1/(T-1) sum_{j<T-1} (max_{l<T-1} R[l][j] - R[T-1][j]), Chaudhry et al. 2018, arXiv:1801.10112, eq. 3.
+    """1/(T-1) sum_{j<T-1} (max_{l<T-1} R[l][j] - R[T-1][j]), Chaudhry et al. 2018, arXiv:1801.10112.
 
     The last row is not among the candidates of the maximum, so a task that got better counts negative. None with one task.
     """
@@ -60,7 +60,7 @@ def forgetting(R: Matrix) -> float | None:
 
 
 def bwt(R: Matrix) -> float | None:
-    """Backward transfer 1/(T-1) sum_{j<T-1} (R[T-1][j] - R[j][j]), Lopez-Paz & Ranzato 2017, arXiv:1706.08840, eq. 3."""
+    """Backward transfer 1/(T-1) sum_{j<T-1} (R[T-1][j] - R[j][j]), Lopez-Paz & Ranzato 2017, arXiv:1706.08840."""
     last = len(R) - 1
     return _mean([_minus(R[last][j], R[j][j]) for j in range(last)])
 

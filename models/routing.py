@@ -42,7 +42,7 @@ def least_entropy(answers: Tensor) -> Tensor:
 
 
 def most_energy(answers: Tensor) -> Tensor:
-    """The module with the largest logsumexp: (B, T, C) -> (B,). Liu et al., NeurIPS 2020, arXiv:2010.03759, eq. 4, T = 1."""
+    """The module with the largest logsumexp: (B, T, C) -> (B,). Liu et al., NeurIPS 2020, arXiv:2010.03759, at temperature 1."""
     return answers.logsumexp(-1).argmax(1)
 
 

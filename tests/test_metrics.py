@@ -3,10 +3,10 @@
 import math
 
 import pytest
+from hypothesis import given, strategies as st
+
 from forget_me_not.models import metrics
 from forget_me_not.models.events import Diagnosed, Evaluated, Resumed, RunStarted, Step, TaskFinished
-from hypothesis import given
-from hypothesis import strategies as st
 
 CORRECT = [(8,), (6, 9), (4, 10, 10)]
 TOTAL = [(10,), (10, 10), (10, 10, 20)]

@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, strategies as st
+
 from forget_me_not.models import routing
-from hypothesis import given
-from hypothesis import strategies as st
 
 SEEDS = st.integers(0, 2**31)
 
