@@ -27,17 +27,8 @@ import torch
 from torch import Tensor
 
 from forget_me_not.models.core import Problem
-from forget_me_not.models.disk import (
-    TEMPORARY,
-    Damaged,
-    Header,
-    map_rows,
-    pack,
-    read_header,
-    remove,
-    write_json,
-    write_whole,
-)
+from forget_me_not.models.disk import TEMPORARY, Damaged, Header, read_header, remove, write_json, write_whole
+from forget_me_not.models.packed import map_rows, pack
 
 SHARD = 256
 """Photos in a shard, at most."""

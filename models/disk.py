@@ -1,4 +1,4 @@
-"""Files that are whole or not there: write to a temporary name, fsync, rename; safetensors that carry their own checksum."""
+"""Files that are whole or not there: write to a temporary name, fsync, rename; and safetensors headers. No torch here."""
 
 from __future__ import annotations
 
@@ -10,23 +10,16 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor
-
-from forget_me_not.models.core import Problem
+from forget_me_not.models.problem import Problem
 
 TEMPORARY = ".tmp"
-DTYPES = {"F16": torch.float16, "F32": torch.float32}
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_NO_SUM = b'"crc32":"00000000"'
+NO_SUM = b'"crc32":"00000000"'
 _SUM = re.compile(rb'"crc32":"[0-9a-f]{8}"')
 
 
@@ -91,20 +84,9 @@ def disk_full(path: Path) -> Problem:
     return Problem("disk_full", free=free // 2**20, path=str(path))
 
 
-def pack(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[bytes, memoryview]:
-    """(header, data) of a safetensors file whose metadata "crc32" covers header (with crc32 as zeros) and data."""
-    # cloned: safetensors refuses tensors that share memory, and a state may hold views of one tensor
-    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    view = memoryview(save(whole, {**metadata, "crc32": "00000000"}))
-    start = 8 + int.from_bytes(view[:8], "little")
-    header = bytes(view[:start])
-    checksum = zlib.crc32(view[start:], zlib.crc32(header))
-    return header.replace(_NO_SUM, b'"crc32":"%08x"' % checksum, 1), view[start:]
-
-
 @dataclass(frozen=True)
 class Header:
-    """The first bytes of a packed file: raw bytes, the metadata, and per tensor (dtype, shape, begin, end) in bytes."""
+    """The first bytes of a packed file (see packed.py): raw, the metadata, and per tensor (dtype, shape, begin, end)."""
 
     raw: bytes
     metadata: dict[str, str]
@@ -117,7 +99,7 @@ class Header:
 
     def verify(self, data: Any) -> None:
         """Raises Damaged unless `data` (a buffer) is what `pack` saw."""
-        blank = _SUM.sub(_NO_SUM, self.raw, count=1)
+        blank = _SUM.sub(NO_SUM, self.raw, count=1)
         if f"{zlib.crc32(data, zlib.crc32(blank)):08x}" != self.metadata.get("crc32"):
             raise Damaged("checksum differs")
 
@@ -142,23 +124,3 @@ def read_header(path: Path) -> Header:
     if header.size != size:
         raise Damaged(f"{size} bytes, not {header.size}")
     return header
-
-
-def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """(tensors, metadata) of a packed file. Errors: Damaged; OSError."""
-    header = read_header(path)
-    content = path.read_bytes()
-    header.verify(memoryview(content)[len(header.raw) :])
-    try:
-        return load(content), header.metadata
-    except SafetensorError as error:
-        raise Damaged(str(error)) from error
-
-
-def map_rows(path: Path, header: Header) -> Tensor:
-    """The tensor "rows" of a packed file, verified, its pages read only when touched. Errors: Damaged; OSError."""
-    content = np.memmap(path, np.uint8, "c")  # copy on write: torch wants a writable buffer, the file is never written
-    start = len(header.raw)
-    header.verify(content[start:])
-    dtype, shape, begin, end = header.tensors["rows"]
-    return torch.from_numpy(content[start + begin : start + end]).view(DTYPES[dtype]).view(shape)

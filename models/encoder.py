@@ -92,14 +92,14 @@ class Store:
 class Encoder:
     """A core.Source over a frozen ViT and its photos.
 
-    Args: vit; images: images[i].open() is a PIL RGB image, images[i].sha its content hash; cache on disk or None;
+    Args: vit; images: images.photos[i] has .open() -> PIL RGB and .sha, its content hash; cache on disk or None;
     memory: bytes of rows held in memory, beyond which rows are read from the cache's shards each time.
     It pins the keys it uses in the cache until `close()`, its own end, or the end of the process. `notes` holds each
     thing that did not work out (a Problem, once), though the run went on.
     """
 
     def __init__(self, vit: FrozenViT, images: ImageSet, cache: Cache | None = None, memory: int = MEMORY):
-        self.vit, self.images, self.cache, self.memory = vit, images, cache, memory
+        self.vit, self.photos, self.cache, self.memory = vit, images.photos, cache, memory
         self._notes: list[Problem] = []
         self._stores: dict[tuple[int, str | None], Store] = {}  # least recently encoded first
         self._pin = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
@@ -195,7 +195,7 @@ class Encoder:
         return h.clamp(-_LARGEST, _LARGEST).to(torch.float16).cpu()
 
     def _pixels(self, photo: int) -> Tensor:
-        image = self.images[photo]
+        image = self.photos[photo]
         return self.vit.preprocess(image.open(), 0, image.sha)
 
     def _note(self, code: str, **values: Any) -> None:
@@ -209,8 +209,8 @@ class Encoder:
         shape = self._shape(cut if edit is None else FEATURE)
         dtype = torch.float32 if len(shape) == 1 else torch.float16
         if edit is not None and edit.key is None:
-            return Store(None, len(self.images), shape, dtype)  # lives as long as one call
-        store = self._stores.pop(name, None) or Store(self._key(name[0], name[1], dtype), len(self.images), shape, dtype)
+            return Store(None, len(self.photos), shape, dtype)  # lives as long as one call
+        store = self._stores.pop(name, None) or Store(self._key(name[0], name[1], dtype), len(self.photos), shape, dtype)
         self._stores[name] = store
         if self.cache is not None:
             self.cache.pin(self._pin, [store.key])
@@ -226,7 +226,7 @@ class Encoder:
     def _read(self, store: Store, photos: Tensor) -> tuple[list[int], Tensor | None]:
         if self.cache is None or store.key is None:
             return [], None
-        found, rows = self.cache.read(store.key, [self.images[i].sha for i in photos.tolist()])
+        found, rows = self.cache.read(store.key, [self.photos[i].sha for i in photos.tolist()])
         if rows is None or rows.shape[1:] != store.shape or rows.dtype != store.dtype:
             return [], None
         return found, rows
@@ -245,7 +245,7 @@ class Encoder:
             "dtype": str(store.dtype).removeprefix("torch."),
             "shape": list(store.shape),
         }
-        return self.cache.write(store.key, [self.images[i].sha for i in photos.tolist()], rows, about)
+        return self.cache.write(store.key, [self.photos[i].sha for i in photos.tolist()], rows, about)
 
     def _room(self, store: Store, more: int) -> bool:
         """Whether `more` rows may join `store`; lets other stores that are on disk go first, the oldest first."""

@@ -18,6 +18,7 @@ from forget_me_not.models.cache import Cache
 from forget_me_not.models.core import FEATURE, Problem
 from forget_me_not.models.edit import Edit
 from forget_me_not.models.encoder import CHUNK, Encoder, FeatureTable
+from forget_me_not.models.images import ImageSet
 
 KEY, OTHER, THIRD = "a" * 64, "b" * 64, "c" * 64
 
@@ -54,6 +55,10 @@ def drawn(n):
     return [Drawn(i) for i in range(n)]
 
 
+def encoder_of(vit, photos, *args, **kwargs):
+    return Encoder(vit, ImageSet(tuple(photos), ()), *args, **kwargs)
+
+
 def drain(iterator):
     return list(iterator)
 
@@ -72,11 +77,11 @@ def shards(folder):
 @pytest.mark.parametrize("cut", [FEATURE, 0, 2, 3])
 def test_cached_uncached_and_live_answers_are_the_same_numbers(vit, tmp_path, cut):
     index = torch.arange(10)
-    live = Encoder(vit, drawn(10)).get(index, cut)
-    first = Encoder(vit, drawn(10), Cache(tmp_path))
+    live = encoder_of(vit, drawn(10)).get(index, cut)
+    first = encoder_of(vit, drawn(10), Cache(tmp_path))
     drain(first.encode(index, cut))
     photos = drawn(10)
-    second = Encoder(vit, photos, Cache(tmp_path))
+    second = encoder_of(vit, photos, Cache(tmp_path))
     assert torch.equal(live, first.get(index, cut))
     assert torch.equal(live, second.get(index, cut))
     assert sum(p.opened for p in photos) == 0
@@ -86,36 +91,36 @@ def test_cached_uncached_and_live_answers_are_the_same_numbers(vit, tmp_path, cu
 def test_rows_are_what_the_vit_says(vit):
     photos = drawn(4)
     pixels = torch.stack([vit.preprocess(p.open()) for p in photos])
-    encoder = Encoder(vit, photos)
+    encoder = encoder_of(vit, photos)
     assert torch.equal(encoder.get(torch.arange(4), FEATURE), vit.encode(pixels))
     assert torch.equal(encoder.get(torch.tensor([2, 0, 2]), 1), vit.below(pixels, 1).half()[[2, 0, 2]])
 
 
 def test_a_photo_does_not_depend_on_its_neighbours_in_the_chunk(vit):
-    whole = Encoder(vit, drawn(9)).get(torch.arange(9), FEATURE)
-    alone = Encoder(vit, drawn(9))
+    whole = encoder_of(vit, drawn(9)).get(torch.arange(9), FEATURE)
+    alone = encoder_of(vit, drawn(9))
     one_by_one = torch.cat([alone.get(torch.tensor([i]), FEATURE) for i in (8, 3, 0, 1, 2, 7, 6, 5, 4)])
     assert torch.allclose(whole[[8, 3, 0, 1, 2, 7, 6, 5, 4]], one_by_one, rtol=0, atol=1e-6 * float(whole.abs().max()))
 
 
 def test_encode_counts_the_photos_ready_after_chunks_of_four(vit):
-    encoder = Encoder(vit, drawn(10))
+    encoder = encoder_of(vit, drawn(10))
     assert drain(encoder.encode(torch.arange(10), FEATURE)) == [4, 8, 10]
     assert drain(encoder.encode(torch.arange(10), FEATURE)) == [10]
     assert drain(encoder.encode(torch.empty(0, dtype=torch.long), FEATURE)) == []
-    assert drain(Encoder(vit, drawn(3)).encode(torch.tensor([0, 0, 2]), FEATURE)) == [3]
+    assert drain(encoder_of(vit, drawn(3)).encode(torch.tensor([0, 0, 2]), FEATURE)) == [3]
 
 
 def test_each_photo_is_decoded_once_a_pass(vit):
     photos = drawn(6)
-    encoder = Encoder(vit, photos)
+    encoder = encoder_of(vit, photos)
     drain(encoder.encode(torch.arange(6), FEATURE))
     encoder.get(torch.arange(6), FEATURE)
     assert [p.opened for p in photos] == [1] * 6
 
 
 def test_rows_can_be_learnt_from(vit):
-    rows = Encoder(vit, drawn(4)).get(torch.arange(4), FEATURE)
+    rows = encoder_of(vit, drawn(4)).get(torch.arange(4), FEATURE)
     weight = torch.zeros(vit.width, requires_grad=True)
     (rows @ weight).sum().backward()
     assert torch.allclose(weight.grad, rows.sum(0))
@@ -126,7 +131,7 @@ def test_rows_can_be_learnt_from(vit):
 
 def test_a_named_edit_is_cached_and_an_unnamed_one_computed_each_time(vit, tmp_path):
     index = torch.arange(5)
-    encoder = Encoder(vit, drawn(5), Cache(tmp_path))
+    encoder = encoder_of(vit, drawn(5), Cache(tmp_path))
     frozen = encoder.get(index, FEATURE)
     named, unnamed = Shift(0.5, "half"), Shift(0.5, None)
     drain(encoder.encode(index, FEATURE, named))
@@ -138,7 +143,7 @@ def test_a_named_edit_is_cached_and_an_unnamed_one_computed_each_time(vit, tmp_p
     unnamed.amount = 0.0
     assert not torch.allclose(encoder.get(index, FEATURE, unnamed), expected, atol=1e-3)
     photos = drawn(5)
-    assert torch.equal(Encoder(vit, photos, Cache(tmp_path)).get(index, FEATURE, named), encoder.get(index, FEATURE, named))
+    assert torch.equal(encoder_of(vit, photos, Cache(tmp_path)).get(index, FEATURE, named), encoder.get(index, FEATURE, named))
     assert sum(p.opened for p in photos) == 0
     assert {k.about["edit"] for k in Cache(tmp_path).kept()} == {None, "half"}
 
@@ -149,7 +154,7 @@ def test_a_named_edit_is_cached_and_an_unnamed_one_computed_each_time(vit, tmp_p
 def test_other_weights_cuts_and_edits_never_share_rows(tmp_path):
     index = torch.arange(4)
     for seed in (0, 1):
-        encoder = Encoder(random_vit(seed=seed), drawn(4), Cache(tmp_path))
+        encoder = encoder_of(random_vit(seed=seed), drawn(4), Cache(tmp_path))
         for cut in (FEATURE, 0, 1):
             encoder.get(index, cut)
         encoder.get(index, FEATURE, Shift(1.0, "x"))
@@ -174,23 +179,23 @@ def test_a_row_is_found_by_the_photo_wherever_it_was_written(tmp_path):
 def test_shards_hold_at_most_256_photos_and_small_chunks_share_one(vit, tmp_path, monkeypatch):
     Cache(tmp_path / "a").write(KEY, shas(*range(600)), torch.zeros(600, 2), {})
     assert sorted(len(json.loads(caching.read_header(p).metadata["photos"])) for p in shards(tmp_path / "a")) == [88, 256, 256]
-    drain(Encoder(vit, drawn(30), Cache(tmp_path / "b")).encode(torch.arange(30), FEATURE))
+    drain(encoder_of(vit, drawn(30), Cache(tmp_path / "b")).encode(torch.arange(30), FEATURE))
     assert len(shards(tmp_path / "b")) == 1
 
 
 def test_what_is_computed_is_kept_when_encoding_stops_half_way(vit, tmp_path):
     photos = drawn(12)
-    walk = Encoder(vit, photos, Cache(tmp_path)).encode(torch.arange(12), FEATURE)
+    walk = encoder_of(vit, photos, Cache(tmp_path)).encode(torch.arange(12), FEATURE)
     assert next(walk) == CHUNK
     walk.close()
-    assert drain(Encoder(vit, photos, Cache(tmp_path)).encode(torch.arange(12), FEATURE)) == [4, 8, 12]
+    assert drain(encoder_of(vit, photos, Cache(tmp_path)).encode(torch.arange(12), FEATURE)) == [4, 8, 12]
     assert [p.opened for p in photos] == [1] * 12
 
 
 @pytest.mark.parametrize("harm", ["cut", "header", "data", "photos", "empty", "zeros"])
 def test_a_damaged_shard_is_found_and_built_again(vit, tmp_path, harm):
     index = torch.arange(6)
-    expected = Encoder(vit, drawn(6), Cache(tmp_path)).get(index, 1)
+    expected = encoder_of(vit, drawn(6), Cache(tmp_path)).get(index, 1)
     (path,) = shards(tmp_path)
     content = bytearray(path.read_bytes())
     if harm == "cut":
@@ -209,11 +214,11 @@ def test_a_damaged_shard_is_found_and_built_again(vit, tmp_path, harm):
     path.write_bytes(content)
     photos = drawn(6)
     cache = Cache(tmp_path)
-    assert torch.equal(Encoder(vit, photos, cache).get(index, 1), expected)
+    assert torch.equal(encoder_of(vit, photos, cache).get(index, 1), expected)
     assert [note.code for note in cache.notes] == ["cache_repaired"]
     assert sum(p.opened for p in photos) == 6
     again = drawn(6)
-    assert torch.equal(Encoder(vit, again, Cache(tmp_path)).get(index, 1), expected)
+    assert torch.equal(encoder_of(vit, again, Cache(tmp_path)).get(index, 1), expected)
     assert sum(p.opened for p in again) == 0
 
 
@@ -221,8 +226,8 @@ def test_two_processes_may_write_the_same_photos(tmp_path):
     code = """
 import sys, torch
 sys.path.insert(0, sys.argv[2])
-from test_cache import drawn, random_vit, Encoder, Cache, torch
-encoder = Encoder(random_vit(), drawn(24), Cache(sys.argv[1]))
+from test_cache import drawn, random_vit, encoder_of, Cache, torch
+encoder = encoder_of(random_vit(), drawn(24), Cache(sys.argv[1]))
 for _ in encoder.encode(torch.arange(24), 1): pass
 for part in torch.arange(24).split(int(sys.argv[3])):
     for _ in encoder.encode(part, -1): pass
@@ -235,8 +240,8 @@ print(len(encoder.notes), float(encoder.get(torch.arange(24), 1).float().sum()))
     assert answers[0] == answers[1]
     assert answers[0].startswith("0 ")
     photos = drawn(24)
-    encoder = Encoder(random_vit(), photos, Cache(tmp_path))
-    assert torch.equal(encoder.get(torch.arange(24), 1), Encoder(random_vit(), drawn(24)).get(torch.arange(24), 1))
+    encoder = encoder_of(random_vit(), photos, Cache(tmp_path))
+    assert torch.equal(encoder.get(torch.arange(24), 1), encoder_of(random_vit(), drawn(24)).get(torch.arange(24), 1))
     encoder.get(torch.arange(24), FEATURE)
     assert sum(p.opened for p in photos) == 0
     assert not list(tmp_path.glob("*/.*.tmp"))
@@ -284,7 +289,7 @@ def test_pins_of_a_process_that_is_gone_do_not_count(tmp_path):
 
 
 def test_an_encoder_pins_what_it_uses_until_it_is_closed(vit, tmp_path):
-    encoder = Encoder(vit, drawn(2), Cache(tmp_path))
+    encoder = encoder_of(vit, drawn(2), Cache(tmp_path))
     encoder.get(torch.arange(2), FEATURE)
     assert len(Cache(tmp_path).pinned()) == 1
     encoder.close()
@@ -294,7 +299,7 @@ def test_an_encoder_pins_what_it_uses_until_it_is_closed(vit, tmp_path):
 def test_show_lists_keys_and_clear_removes_only_them(vit, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "holiday.txt").write_text("keep")
-    encoder = Encoder(vit, drawn(5), Cache(tmp_path))
+    encoder = encoder_of(vit, drawn(5), Cache(tmp_path))
     encoder.get(torch.arange(5), 2)
     (kept,) = Cache(tmp_path).kept()
     assert (kept.photos, kept.about["cut"], kept.about["backbone"], kept.pinned) == (5, 2, vit.name, True)
@@ -308,7 +313,7 @@ def test_show_lists_keys_and_clear_removes_only_them(vit, tmp_path):
 
 def test_eviction_under_a_running_encoder_only_costs_time(vit, tmp_path):
     photos = drawn(6)
-    encoder = Encoder(vit, photos, Cache(tmp_path), memory=0)
+    encoder = encoder_of(vit, photos, Cache(tmp_path), memory=0)
     before = encoder.get(torch.arange(6), 1)
     Cache(tmp_path).clear(pinned=True)
     assert torch.equal(encoder.get(torch.arange(6), 1), before)
@@ -331,10 +336,10 @@ def test_a_folder_that_cannot_be_written_leaves_the_run_in_memory(vit, tmp_path)
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     photos = drawn(8)
-    encoder = Encoder(vit, photos, Cache(blocked / "cache"))
+    encoder = encoder_of(vit, photos, Cache(blocked / "cache"))
     drain(encoder.encode(torch.arange(8), FEATURE))
     encoder.get(torch.arange(8), 1)
-    assert torch.equal(encoder.get(torch.arange(8), FEATURE), Encoder(vit, drawn(8)).get(torch.arange(8), FEATURE))
+    assert torch.equal(encoder.get(torch.arange(8), FEATURE), encoder_of(vit, drawn(8)).get(torch.arange(8), FEATURE))
     assert [note.code for note in encoder.notes] == ["cache_unwritable"]
     assert sum(p.opened for p in photos) == 16
 
@@ -345,12 +350,12 @@ def test_a_full_disk_leaves_the_run_in_memory(tmp_path):
     code = """
 import resource, sys
 sys.path.insert(0, sys.argv[2])
-from test_cache import drawn, random_vit, Encoder, Cache, torch
+from test_cache import drawn, random_vit, encoder_of, Cache, torch
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-encoder = Encoder(random_vit(), drawn(8), Cache(sys.argv[1]))
+encoder = encoder_of(random_vit(), drawn(8), Cache(sys.argv[1]))
 rows = encoder.get(torch.arange(8), 1)
 assert torch.equal(rows, encoder.get(torch.arange(8), 1))
-print([n.code for n in encoder.notes], sum(p.opened for p in encoder.images))
+print([n.code for n in encoder.notes], sum(p.opened for p in encoder.photos))
 """
     args = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)]
     done = subprocess.run(args, capture_output=True, text=True, timeout=120)
@@ -361,9 +366,9 @@ print([n.code for n in encoder.notes], sum(p.opened for p in encoder.images))
 
 def test_beyond_the_memory_budget_rows_come_from_the_shards(vit, tmp_path):
     index = torch.arange(20)
-    expected = Encoder(vit, drawn(20)).get(index, 1)
+    expected = encoder_of(vit, drawn(20)).get(index, 1)
     photos = drawn(20)
-    encoder = Encoder(vit, photos, Cache(tmp_path), memory=0)
+    encoder = encoder_of(vit, photos, Cache(tmp_path), memory=0)
     drain(encoder.encode(index, 1))
     picked = torch.tensor([19, 3, 3, 7])
     assert torch.equal(encoder.get(picked, 1), expected[picked])
@@ -375,7 +380,7 @@ def test_beyond_the_memory_budget_rows_come_from_the_shards(vit, tmp_path):
 def test_memory_goes_to_the_cut_in_use(vit, tmp_path):
     index = torch.arange(20)
     one = 20 * vit.length * vit.width * 2
-    encoder = Encoder(vit, drawn(20), Cache(tmp_path), memory=int(1.5 * one))
+    encoder = encoder_of(vit, drawn(20), Cache(tmp_path), memory=int(1.5 * one))
     encoder.get(index, 1)
     encoder.get(index, 2)
     assert [(cut, s.count) for (cut, _), s in encoder._stores.items()] == [(1, 0), (2, 20)]
@@ -383,7 +388,7 @@ def test_memory_goes_to_the_cut_in_use(vit, tmp_path):
 
 def test_memory_over_budget_without_a_disk_is_said_once(vit):
     photos = drawn(8)
-    encoder = Encoder(vit, photos, memory=0)
+    encoder = encoder_of(vit, photos, memory=0)
     drain(encoder.encode(torch.arange(8), 1))
     encoder.get(torch.arange(8), 1)
     assert [note.code for note in encoder.notes] == ["memory_over_budget"]
@@ -394,7 +399,7 @@ def test_memory_over_budget_without_a_disk_is_said_once(vit):
 
 
 def test_a_batch_from_memory_costs_microseconds(vit):
-    encoder = Encoder(vit, drawn(64))
+    encoder = encoder_of(vit, drawn(64))
     drain(encoder.encode(torch.arange(64), FEATURE))
     index = torch.arange(16) * 4
     best = min(_seconds(encoder, index) for _ in range(5))
