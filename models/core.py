@@ -14,20 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from forget_me_not.models.problem import Problem as Problem
+
 if TYPE_CHECKING:
     from forget_me_not.models.backbone import FrozenViT
     from forget_me_not.models.edit import Edit
 
 FEATURE = -1
 """The cut that needs no tokens at all: only the final [CLS] feature z = neck(norm(h))."""
-
-
-class Problem(Exception):  # noqa: N818 - it is what the person sees, not a programming error
-    """Something a person can repair. `code` names the sentence (demo/text holds it), `values` fill its blanks."""
-
-    def __init__(self, code: str, **values: Any):
-        self.code, self.values = code, values
-        super().__init__(f"{code}: " + ", ".join(f"{k}={v}" for k, v in values.items()) if values else code)
 
 
 @dataclass(frozen=True)
