@@ -124,3 +124,11 @@ def read_header(path: Path) -> Header:
     if header.size != size:
         raise Damaged(f"{size} bytes, not {header.size}")
     return header
+
+
+def read_whole(path: Path) -> tuple[Header, bytes]:
+    """(header, the whole file) of a packed file whose checksum is right. Errors: Damaged; OSError."""
+    header = read_header(path)
+    content = path.read_bytes()
+    header.verify(memoryview(content)[len(header.raw) :])
+    return header, content

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from forget_me_not.models.disk import NO_SUM, Damaged, Header, read_header
+from forget_me_not.models.disk import NO_SUM, Damaged, Header, read_whole
 
 DTYPES = {"F16": torch.float16, "F32": torch.float32}
 
@@ -30,9 +30,7 @@ def pack(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tuple[by
 
 def unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """(tensors, metadata) of a packed file. Errors: Damaged; OSError."""
-    header = read_header(path)
-    content = path.read_bytes()
-    header.verify(memoryview(content)[len(header.raw) :])
+    header, content = read_whole(path)
     try:
         return load(content), header.metadata
     except SafetensorError as error:
