@@ -26,6 +26,7 @@ HUGE_JPEG = 4
 PIXELS = 80_000_000
 
 _HEIC = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
+_BMP_HEADERS = {12, 16, 40, 52, 56, 64, 108, 124}
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"Rar!", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 _TURN = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -68,7 +69,7 @@ def format_of(head: bytes) -> str | None:
         return "GIF"
     if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
         return "TIFF"
-    if head.startswith(b"BM"):
+    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADERS:
         return "BMP"
     if head[4:8] == b"ftyp" and head[8:12] in _HEIC:
         return "HEIC"

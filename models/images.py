@@ -108,13 +108,12 @@ class ImageSet:
         two classes may be different things that look alike: they stay, in one group, and are reported.
         """
         photos = list(photos)
-        labels: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        copies: defaultdict[str, list[Photo]] = defaultdict(list)
         for photo in photos:
-            labels[photo.sha][photo.label] = None
-        torn = [sha for sha, names in labels.items() if len(names) > 1]
-        doubles = [_double([p for p in photos if p.sha == sha], exact=True) for sha in torn]
-        left_out = set(torn)
-        kept = [photo for photo in photos if photo.sha not in left_out]
+            copies[photo.sha].append(photo)
+        torn = {sha: same for sha, same in copies.items() if len({photo.label for photo in same}) > 1}
+        doubles = [_double(same, exact=True) for same in torn.values()]
+        kept = [photo for photo in photos if photo.sha not in torn]
         groups = groups_of([photo.sha for photo in kept], [photo.phash for photo in kept])
         kept = [replace(photo, group=group) for photo, group in zip(kept, groups, strict=True)]
         members: defaultdict[int, list[Photo]] = defaultdict(list)
