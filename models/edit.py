@@ -61,7 +61,8 @@ def run_block(block: nn.Module, index: int, h: Tensor, edit: Edit = NO_EDIT, *, 
         return None if value is None else edit.weight(index, name, value)
 
     def norm(name: str, layer: nn.LayerNorm, x: Tensor) -> Tensor:
-        return F.layer_norm(x, layer.normalized_shape, w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias), layer.eps)
+        gain, shift = w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias)
+        return F.layer_norm(x, layer.normalized_shape, gain, shift, layer.eps)
 
     def linear(name: str, layer: nn.Linear, x: Tensor) -> Tensor:
         return F.linear(x, w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias))

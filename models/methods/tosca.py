@@ -1,0 +1,159 @@
+"""TOSCA: one sparse LuCA module a task on the final [CLS] feature, chosen per photo at test time by least entropy.
+
+Yildirim, Gunduz Yilmaz and others, "Unlocking [CLS] Features for Continual Post-Training" (TMLR 2026, first as
+"Sculpting [CLS] Features", 2025), arXiv:2502.14762.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from forget_me_not.models.backbone import FrozenViT
+from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
+from forget_me_not.models.descent import descend
+from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
+from forget_me_not.models.layers import LUCA_WEIGHTS, Params, class_means, luca, new_luca, stack
+from forget_me_not.models.registry import Slider, register
+from forget_me_not.models.routing import ROUTERS, pick
+
+LATER_INIT = {"linear": "linear", "xavier": "xavier", "published": "xavier"}
+FIRST_INIT = {"linear": "linear", "xavier": "xavier", "published": "linear"}
+
+
+def soft_threshold(module: Params, amount: float) -> None:
+    """The proximal step of the l1 norm on the four weight matrices, in place: exact zeros appear."""
+    for name in LUCA_WEIGHTS:
+        w = module[name]
+        w.copy_(w.sign() * (w.abs() - amount).clamp(min=0))
+
+
+def l1_norm(module: Params) -> Tensor:
+    """Sum of |w| over every parameter of the module, as public code has it: the norm's gain is pulled to zero too."""
+    return sum(w.abs().sum() for w in module.values())
+
+
+L1_LOSS: dict[str, Callable[[Params], Tensor | float]] = {"proximal": lambda module: 0.0, "subgradient": l1_norm}
+L1_STEP: dict[str, Callable[[Params, float], None]] = {"proximal": soft_threshold, "subgradient": lambda module, amount: None}
+
+
+@register(
+    "tosca",
+    title="TOSCA",
+    family="Modules",
+    line="A small sparse module for each task; the one with the least doubt answers.",
+    paper="arXiv:2502.14762",
+    stores="One LuCA module and one head row a class for every task",
+    parameters="4 d r + r + 3 d a module (149,808 at d = 768, r = 48), d a class, 1 scale",
+    deviations=(
+        "One view of every training photo (the test transform) instead of random crops.",
+        "Chosen per photo; public code chooses once for a whole test batch. That figure is shown as 'batch vote'.",
+        "New head rows start at class means; public code starts them at zero, which freezes them in a chance direction.",
+        "Preset starter: exact zeros by a proximal step on the weight matrices; the paper's subgradient leaves none.",
+    ),
+    presets={
+        "starter": {},
+        "published": {
+            "batch": 48,
+            "scale": 1.0,
+            "init": "published",
+            "schedule": "cosine per epoch",
+            "l1": "subgradient",
+            "sparsity": 5e-4,
+        },
+    },
+)
+class Tosca:
+    """Args:
+    sparsity: Strength of the l1 penalty; higher sets more weights of a module to zero.
+    epochs: Passes over the photos of a task.
+    lr: Learning rate of SGD with momentum 0.9.
+    batch: Photos in a training step.
+    reduction: Width of the feature divided by the width of a module's bottleneck.
+    scale: Starting sharpness of the cosine head (learnt).
+    init: How a module's weights are drawn; published = linear for the first task, Xavier for later ones.
+    schedule: How the learning rate falls.
+    l1: Proximal gives exact zeros; subgradient, as published, only shrinks.
+    loss: Cross-entropy over all classes seen or only the task's own.
+    rows: Where the head rows of new classes start.
+    placement: Where residual and norm stand in the module; code, its README and the paper differ.
+    router: What chooses the module of a photo.
+    """
+
+    def __init__(
+        self,
+        vit: FrozenViT,
+        *,
+        sparsity: Annotated[float, Slider(0, 0.1, 0.001, expert=False)] = 0.02,
+        epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
+        lr: Annotated[float, Slider(1e-4, 1, log=True, expert=False)] = 0.025,
+        batch: Annotated[int, Slider(1, 256, 1)] = 16,
+        reduction: Annotated[int, Slider(1, 64, 1)] = 16,
+        scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
+        init: Literal["linear", "xavier", "published"] = "linear",
+        schedule: Literal["cosine per step", "cosine per epoch", "constant"] = "cosine per step",
+        l1: Literal["proximal", "subgradient"] = "proximal",
+        loss: Literal["full", "masked"] = "full",
+        rows: Literal["means", "drawn", "zeros"] = "means",
+        placement: Literal["code", "readme", "paper"] = "code",
+        router: Literal["entropy", "energy", "logit"] = "entropy",
+    ):
+        self.reads = Reads()
+        self.width, self.device, self.rank = vit.width, vit.device, max(1, vit.width // reduction)
+        self.sparsity, self.l1, self.placement, self.router = sparsity, l1, placement, router
+        self.new_rows, self.loss, self.init = NEW_ROWS[rows], CROSS_ENTROPY[loss], init
+        self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule}
+        self.modules: tuple[Params, ...] = ()
+        self.head, self.scale = Head(), torch.tensor(scale, device=self.device)
+
+    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
+        z, y = task.train.cls().to(self.device), task.train.labels.to(self.device)
+        init = (LATER_INIT if self.modules else FIRST_INIT)[self.init]
+        module = {k: v.to(self.device) for k, v in new_luca(self.width, self.rank, rng, init).items()}
+        head = self.head.grown(self.new_rows(z, y, task.classes, rng), task.classes)
+        head = head.with_rows([r.clone() for r in head.rows])  # the optimiser writes in place; old snapshots must not see it
+        scale = self.scale.clone()
+
+        def loss(b: Batch) -> Tensor:
+            logits = head.logits(luca(b.cls, module, self.placement), scale)
+            return self.loss(logits, b.y, task.classes) + self.sparsity * L1_LOSS[self.l1](module)
+
+        yield from descend(task.train, [*module.values(), *head.rows, scale], loss, rng=rng, **self.descent,
+                           after_step=lambda lr: L1_STEP[self.l1](module, lr * self.sparsity))  # fmt: skip
+
+        u = luca(z, module, self.placement)
+        head = head.with_rows([*head.rows[:-1], class_means(u, y, task.classes)])
+        self.modules, self.head, self.scale = (*self.modules, module), head, scale
+        yield Log(measures={"zeros": zeros(module), "displacement": displacement(u, z)})
+
+    def predict(self, batch: Batch) -> Prediction:
+        u = luca(batch.cls, stack(self.modules), self.placement)  # (T, B, D)
+        answers = self.head.logits(u, self.scale).transpose(0, 1)  # (B, T, C)
+        module = ROUTERS[self.router](answers)
+        routes = {name: route(answers) for name, route in ROUTERS.items() if name != self.router}
+        return Prediction(pick(answers, module), module, answers, routes, pick(u.transpose(0, 1), module))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        parts = {f"module.{t:03d}.{k}": v for t, m in enumerate(self.modules) for k, v in m.items()}
+        return {**parts, **self.head.state(), "scale": self.scale}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        tasks = sorted({k.split(".")[1] for k in state if k.startswith("module.")})
+        names = new_luca(1, 1, torch.Generator()).keys()
+        self.modules = tuple({k: state[f"module.{t}.{k}"].to(self.device) for k in names} for t in tasks)
+        self.head, self.scale = Head.from_state(state, self.device), state["scale"].to(self.device)
+
+
+def zeros(module: Params) -> float:
+    """Share of exact zeros in the four weight matrices."""
+    return float(torch.cat([module[name].flatten() for name in LUCA_WEIGHTS]).eq(0).float().mean())
+
+
+def displacement(u: Tensor, z: Tensor) -> float:
+    """How far a module moves features (N, D): mean norm of L(z)/|L(z)| - LN z/|LN z|; 0 = it does nothing."""
+    still = F.normalize(F.layer_norm(z, z.shape[-1:]), dim=-1)
+    return float((F.normalize(u, dim=-1) - still).norm(dim=-1).mean())
