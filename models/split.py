@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
-from forget_me_not.models.core import Problem
+from forget_me_not.models.problem import Problem
 
 REPAIRS = 1000
 """Groups moved to the other side before classes that share all their groups are called a problem."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
 
-from forget_me_not.models.core import Problem
+from forget_me_not.models.problem import Problem
 from forget_me_not.models.split import Sides, Size, split
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """Streams: task forms, exact and stratified splits, groups on one side, and what a person is told."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from forget_me_not.models.core import Problem
+from forget_me_not.models.problem import Problem
 from forget_me_not.models.stream import Note, Plan, build, plan
 
 
@@ -334,6 +335,28 @@ def test_single_photos_meet_every_count_exactly(seed, counts, test):
         for c in task.classes:
             assert sum(got.labels[p] == c for p in task.test) == min(test, counts[got.classes[c]] - 1)
     assert len(set.union(*sides(got))) == len(labels)
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.integers(1, 12), st.integers(1, 8), st.integers(0, 50))
+def test_counts_are_exact_wherever_whole_bursts_allow(sizes, train, test, seed):
+    groups = [g for g, size in enumerate(sizes) for _ in range(size)]
+    task = plan(["a"] * len(groups), groups, train_per_class=train, test_per_class=test, seed=seed).tasks[0]
+    sums = {sum(part) for n in range(len(sizes) + 1) for part in itertools.combinations(sizes, n)}
+    if any(test <= s <= len(groups) - train for s in sums):
+        assert (len(task.train), len(task.test)) == (train, test)
+
+
+@given(st.lists(st.sets(st.integers(0, 4), min_size=2, max_size=4), min_size=1, max_size=5), st.integers(0, 50))
+def test_shared_bursts_are_called_tied_only_if_no_choice_of_sides_works(held, seed):
+    labels = [f"class {c}" for c, groups in enumerate(held) for _ in groups]
+    groups = [g for groups in held for g in sorted(groups)]
+    choices = itertools.product((False, True), repeat=5)
+    possible = any(all(len({choice[g] for g in groups}) == 2 for groups in held) for choice in choices)
+    if not possible:
+        problem("groups_tied", labels, groups, seed=seed)
+        return
+    train, test = sides(plan(labels, groups, seed=seed))
+    assert {labels[p] for p in train} == {labels[p] for p in test} == set(labels)
 
 
 def test_planning_needs_no_torch_so_the_page_can_do_it():
