@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from forget_me_not.models.core import Problem
 from forget_me_not.models.decode import PIXELS
+from forget_me_not.models.problem import Problem
 
 _MIB = 2**20
 _LITTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "@eadir", "$recycle.bin", "system volume information"}

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 import numpy as np
 from PIL import BmpImagePlugin, GifImagePlugin, Image, JpegImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin
 
-from forget_me_not.models.core import Problem
+from forget_me_not.models.problem import Problem
 
 HEAD = 32
 """Bytes that tell a format."""

@@ -28,9 +28,9 @@ from forget_me_not.models.archive import (
     natural,
     on_disk,
 )
-from forget_me_not.models.core import Problem
 from forget_me_not.models.decode import HEAD, decode, expect_image
 from forget_me_not.models.duplicates import groups_of, perceptual_hash
+from forget_me_not.models.problem import Problem
 
 __all__ = ["Double", "ImageSet", "InMemory", "Limits", "OnDisk", "Photo", "Skipped", "photo_from_bytes", "read"]
 
