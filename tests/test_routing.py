@@ -37,6 +37,7 @@ def test_entropy_keeps_the_order_of_answers_that_are_all_but_certain():
     assert entropy[-1].item() == pytest.approx((math.log1p(e) + gap * e / (1 + e)) / math.log(2), rel=1e-5)
 
 
+@settings(deadline=None)
 @given(SEEDS, st.integers(1, 40), st.integers(1, 60))
 def test_entropy_is_the_textbook_one_in_0_to_1_and_no_photo_sees_another(seed, batch, classes):
     logits = random(seed, batch, 3, classes)
@@ -64,6 +65,7 @@ def test_the_other_routers_worked_by_hand():
     assert routing.ROUTERS["entropy"](answers).tolist() == [0]
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_with_one_module_every_router_answers_it(seed):
     for router in routing.ROUTERS.values():
@@ -77,6 +79,7 @@ def test_terms_worked_by_hand():
     assert got.accuracy == pytest.approx(3 / 5)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1))
 def test_the_terms_add_up_to_the_accuracy(photos):
     module, truth, right = (torch.tensor(column) for column in zip(*photos, strict=True))
@@ -104,6 +107,7 @@ def test_vote_by_majority_counts_the_photos_own_modules():
     assert routing.vote(None, VOTES, LABEL, chosen, batch=4).tolist() == [1, 1, 1, 1]
 
 
+@settings(deadline=None)
 @given(SEEDS, st.integers(2, 60))
 def test_vote_with_batches_of_one_is_routing_per_photo(seed, photos):
     entropy, votes = random(seed, photos, 3).sigmoid(), random(seed + 1, photos, 3).long()
@@ -176,6 +180,7 @@ def test_evaluated_of_a_recurring_class_wants_the_module_of_the_photos_own_task(
     assert got.oracle == 0.5
 
 
+@settings(deadline=None)
 @given(SEEDS, st.integers(1, 50), st.integers(1, 5))
 def test_evaluated_agrees_with_itself_and_survives_shuffling(seed, photos, tasks):
     label = random(seed, photos).abs().long()

@@ -296,6 +296,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(datasets(), OPTIONS)
 def test_whatever_the_photos(data, options):
     labels, groups, domains = data
@@ -327,6 +328,7 @@ def test_whatever_the_photos(data, options):
     assert sorted(first_seen) == list(range(len(got.classes)))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1000), st.dictionaries(st.sampled_from("abcdef"), st.integers(2, 40), min_size=1), st.integers(1, 12))
 def test_single_photos_meet_every_count_exactly(seed, counts, test):
     labels, groups = photos(**counts)
@@ -337,6 +339,7 @@ def test_single_photos_meet_every_count_exactly(seed, counts, test):
     assert len(set.union(*sides(got))) == len(labels)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.integers(1, 12), st.integers(1, 8), st.integers(0, 50))
 def test_counts_are_exact_wherever_whole_bursts_allow(sizes, train, test, seed):
     groups = [g for g, size in enumerate(sizes) for _ in range(size)]
@@ -346,6 +349,7 @@ def test_counts_are_exact_wherever_whole_bursts_allow(sizes, train, test, seed):
         assert (len(task.train), len(task.test)) == (train, test)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 4), min_size=2, max_size=4), min_size=1, max_size=5), st.integers(0, 50))
 def test_shared_bursts_are_called_tied_only_if_no_choice_of_sides_works(held, seed):
     labels = [f"class {c}" for c, groups in enumerate(held) for _ in groups]
