@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from forget_me_not.models import metrics
 from forget_me_not.models.events import Diagnosed, Evaluated, Resumed, RunStarted, Step, TaskFinished

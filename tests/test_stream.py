@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.stream import Note, Plan, build, plan
