@@ -7,7 +7,6 @@ anonymous initialisers, so those are found through the MatMul node that uses the
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +17,7 @@ from forget_me_not.models.core import Problem
 if TYPE_CHECKING:
     from numpy import ndarray
 
-DEPTH, WIDTH, PATCH, GRID = 12, 384, 14, 37
+DEPTH = 12
 CLS_POSITION, PATCH_POSITIONS = "onnx::Concat_1957", "onnx::Reshape_1962"
 
 _NAMED = {
@@ -36,20 +35,17 @@ _LINEAR = {"attn.proj.weight": "attention/output/dense", "mlp.fc1.weight": "mlp/
 _QKV = ("query", "key", "value")
 
 
-def convert(source: Path | bytes) -> dict[str, Tensor]:
+def convert(data: bytes) -> dict[str, Tensor]:
     """float32 weights by timm name, ready for a strict load at `img_size=518, num_classes=0` (1.2 s).
 
-    Args: source, the ONNX file or its bytes. Problem "starter_not_onnx" where an expected weight is missing.
+    Args: data, the bytes of the ONNX file. Problem "starter_not_onnx" where an expected weight is missing.
     """
     import onnx  # lazily: needed once in the life of an installation
 
     try:
-        data = source if isinstance(source, bytes) else Path(source).read_bytes()
         graph = onnx.load_from_string(data).graph
         values = {i.name: onnx.numpy_helper.to_array(i) for i in graph.initializer}
         return _weights(values, {n.name: n for n in graph.node})
-    except OSError:
-        raise
     except Exception as broken:  # a protobuf parser and its caller fail in many ways; all mean: not this file
         raise Problem("starter_not_onnx", reason=str(broken) or type(broken).__name__) from broken
 

