@@ -115,7 +115,7 @@ def _one_task(stream: Stream, t: int, method: Method, seed: int, evaluate: str, 
 
     state = dict(method.state_dict())
     save(t, state, answers)
-    yield routing.evaluated(t, answers)
+    yield routing.evaluated(t, answers, majority=getattr(method, "chooses_by_key", None))
     if measures:
         yield Diagnosed(t, measures)
     size = sum(v.numel() * v.element_size() for v in state.values())
