@@ -12,13 +12,14 @@ entry of `notes` and the run goes on without.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,18 @@ import psutil
 import torch
 from torch import Tensor
 
-from forget_me_not.models.core import Problem
-from forget_me_not.models.disk import TEMPORARY, Damaged, Header, read_header, remove, write_json, write_whole
-from forget_me_not.models.packed import map_rows, pack
+from forget_me_not.models.disk import TEMPORARY, Damaged, free_bytes, remove, write_json, write_whole
+from forget_me_not.models.packed import pack
+from forget_me_not.models.problem import Problem
+from forget_me_not.models.shelf import Shard, Shelf
 
 SHARD = 256
 """Photos in a shard, at most."""
 
 BUDGET = 20 * 2**30
+RESERVE = 256 * 2**20  # bytes of disk left to others: a run must be able to save
 ABANDONED = 3600  # seconds after which a temporary file has no writer any more
-_KEY = re.compile(r"[0-9a-f]{8,128}")
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -48,70 +51,6 @@ class Kept:
     bytes: int
     used: float
     pinned: bool
-
-
-@dataclass(eq=False)
-class Shard:
-    """One file of rows; `rows` is mapped and verified at the first read."""
-
-    path: Path
-    header: Header
-    photos: tuple[str, ...]
-    _rows: Tensor | None = None
-
-    @property
-    def rows(self) -> Tensor:
-        """(n, …) the rows, paged in when touched. Errors: Damaged; OSError."""
-        if self._rows is None:
-            self._rows = map_rows(self.path, self.header)
-        return self._rows
-
-
-@dataclass
-class Shelf:
-    """What this process knows of one key's folder: where each photo's row is."""
-
-    folder: Path
-    places: dict[str, tuple[Shard, int]] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
-    bad: set[str] = field(default_factory=set)
-    touched: float = float("-inf")
-
-    def look(self) -> list[Path]:
-        """Learns of shards that appeared since the last look; gives back damaged ones."""
-        damaged = []
-        for path in sorted(self.folder.glob("*.safetensors")):
-            if path.name in self.known or path.name in self.bad:
-                continue
-            try:
-                header = read_header(path)
-                photos = tuple(json.loads(header.metadata["photos"]))
-                if header.tensors["rows"][1][0] != len(photos):
-                    raise Damaged("photos and rows differ in number")
-            except OSError:  # evicted meanwhile
-                continue
-            except (Damaged, ValueError, KeyError, IndexError, TypeError):
-                damaged.append(path)
-                self.bad.add(path.name)
-                continue
-            self.known.add(path.name)
-            shard = Shard(path, header, photos)
-            for row, photo in enumerate(photos):
-                self.places.setdefault(photo, (shard, row))
-        return damaged
-
-    def drop(self, shard: Shard) -> None:
-        """Never asks this file again; another one may hold its photos."""
-        self.bad.add(shard.path.name)
-        self.known.clear()
-        self.places.clear()
-
-    def touch(self) -> None:
-        """Says that the key is in use; at most once a minute, and never an error."""
-        if time.monotonic() - self.touched > 60:
-            self.touched = time.monotonic()
-            with contextlib.suppress(OSError):
-                os.utime(self.folder / "about.json")
 
 
 class Cache:
@@ -175,6 +114,8 @@ class Cache:
         path = folder / f"{hashlib.sha256(names.encode()).hexdigest()[:32]}.safetensors"
         header, data = pack({"rows": rows}, {"photos": names})
         if not self._make_room(len(header) + len(data), key):
+            if free_bytes(folder) < RESERVE + len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._note("cache_over_budget", folder=str(self.folder), budget=self.budget // 2**20)
             return False
         for attempt in (1, 2):
@@ -251,7 +192,7 @@ class Cache:
 
     def _make_room(self, need: int, key: str) -> bool:
         sizes = {folder: _size(folder) for folder in self._folders()}
-        excess = sum(sizes.values()) + need - self.budget
+        excess = need + max(sum(sizes.values()) - self.budget, RESERVE - free_bytes(self.folder))
         if excess <= 0:
             return True
         spared = {key, *self.pinned()}
@@ -275,7 +216,7 @@ class Cache:
     def _shelf(self, key: str) -> Shelf:
         if key not in self._shelves:
             if not _KEY.fullmatch(key):
-                raise ValueError(f"a key is hexadecimal, not {key!r}")
+                raise ValueError(f"a key is 64 hexadecimal digits, not {key!r}")
             shelf = self._shelves[key] = Shelf(self.folder / key)
             limit = time.time() - ABANDONED
             remove([path for path in shelf.folder.glob(f".*{TEMPORARY}") if _modified(path) < limit])

@@ -10,7 +10,7 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,11 +77,26 @@ def is_full(error: OSError) -> bool:
 
 def disk_full(path: Path) -> Problem:
     """The Problem of a full disk: free (MB) and the path that could not be written."""
+    return Problem("disk_full", free=free_bytes(path) // 2**20, path=str(path))
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes free where `path` is or would be; 0 when nobody knows."""
     try:
-        free = shutil.disk_usage(path if path.exists() else path.parent).free
-    except OSError:
-        free = 0
-    return Problem("disk_full", free=free // 2**20, path=str(path))
+        return shutil.disk_usage(next(p for p in (path, *path.absolute().parents) if p.exists())).free
+    except (OSError, StopIteration):
+        return 0
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the disk refuses into a Problem with the way out: disk_full or run_unwritable."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise disk_full(path) from error
+        raise Problem("run_unwritable", path=str(path), reason=error.strerror or str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -15,48 +15,22 @@ softmax of the answer; with modules "module" (n,), "entropy" (n, T) float32 / lo
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
-import math
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forget_me_not.models.disk import (
-    TEMPORARY,
-    Damaged,
-    disk_full,
-    is_full,
-    read_whole,
-    remove,
-    sync_folder,
-    write_json,
-    write_whole,
-)
-from forget_me_not.models.events import (
-    KINDS,
-    Evaluated,
-    Event,
-    Failed,
-    Finished,
-    Resumed,
-    Stopped,
-    TaskFinished,
-    from_json,
-    to_json,
-)
+from forget_me_not.models.disk import TEMPORARY, Damaged, read_whole, remove, write_json, write_whole, writing
+from forget_me_not.models.events import Evaluated, Event, Failed, Finished, Resumed, Stopped, TaskFinished
+from forget_me_not.models.journal import Journal
 from forget_me_not.models.problem import Problem
 
 if TYPE_CHECKING:  # torch is imported where tensors are read or written, so that others start fast
     from torch import Tensor
 
 FORMAT = 1
-LASTING = (TaskFinished, Stopped, Finished, Failed)
-"""Events after which the file is fsynced: losing the last Steps in a power cut costs nothing."""
-
 FREE = ("format", "created", "versions")
 """Facts that may differ when a run is continued."""
 
@@ -71,8 +45,7 @@ class RunFolder:
 
     def __init__(self, path: Path, facts: Mapping[str, Any]):
         self.path, self.facts = path, facts
-        self._next: int | None = None  # number of the next line, once the end of the file is known to be whole
-        self._end = 0
+        self._journal = Journal(path / "events.jsonl")
         self._kept: dict[str, Tensor] = {}  # as of the last task saved or read: the very tensors
         self._where: dict[str, int] = {}
         self._whole: dict[int, tuple[Any, dict[str, int]]] = {}
@@ -83,7 +56,7 @@ class RunFolder:
         path = Path(path)
         if (path / "run.json").exists():
             raise Problem("run_exists", path=str(path))
-        with _writing(path):
+        with writing(path):
             path.mkdir(parents=True, exist_ok=True)
             remove(_files(path))  # what a run removed half-way left behind
             write_json(path / "run.json", {"format": FORMAT, "created": time.time(), **_plain(facts)})
@@ -134,36 +107,15 @@ class RunFolder:
 
     def append(self, event: Event) -> int:
         """The number of the line `event` became. Problems: disk_full, run_unwritable; run_in_use: someone else writes too."""
-        file = self.path / "events.jsonl"
-        with _writing(file), open(file, "ab", buffering=0) as lines:
-            if self._next is None:
-                self._next, self._end = self._whole_end()
-                lines.truncate(self._end)
-            elif os.fstat(lines.fileno()).st_size != self._end:
-                raise Problem("run_in_use", path=str(self.path))
-            line = {"n": self._next, "t": round(time.time(), 3), "event": to_json(event)}
-            content = json.dumps(_finite(line), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-            try:
-                if lines.write(content) != len(content):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if isinstance(event, LASTING):
-                    os.fsync(lines.fileno())
-                    sync_folder(self.path)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    lines.truncate(self._end)
-                raise
-        self._end += len(content)
-        self._next += 1
-        return line["n"]
+        return self._journal.append(event)
 
     def lines(self, since: int = 0) -> Iterator[dict[str, Any]]:
-        """The lines {"n", "t", "event"} with n >= since, up to the first that is torn or out of order."""
-        return (line for line, _ in self._lines() if line["n"] >= since)
+        """The lines {"n", "t", "event"} with n >= since."""
+        return self._journal.lines(since)
 
     def events(self) -> list[Event]:
-        """Every event so far, taken back or not; kinds this version does not know are passed over."""
-        return [from_json(line["event"]) for line in self.lines() if line["event"].get("event") in KINDS]
+        """Every event so far, taken back or not."""
+        return self._journal.events()
 
     def told(self) -> list[Event]:
         """The events of whole tasks, as `engine.run(done=…)` wants them: nothing of a task that is to be learnt (again)."""
@@ -192,29 +144,6 @@ class RunFolder:
         """What was known after each whole task: correct[j] of total[j] photos of task j (the rows of R)."""
         return [event for event in self.told() if isinstance(event, Evaluated)]
 
-    def _lines(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """(line, bytes up to its end) of each whole line in order."""
-        try:
-            content = (self.path / "events.jsonl").read_bytes()
-        except OSError:
-            return
-        end = 0
-        for number, raw in enumerate(content.split(b"\n")[:-1]):
-            try:
-                line = json.loads(raw)
-                if line["n"] != number or not isinstance(line["event"], dict):
-                    return
-            except (ValueError, KeyError, TypeError):
-                return
-            end += len(raw) + 1
-            yield line, end
-
-    def _whole_end(self) -> tuple[int, int]:
-        number = end = 0
-        for line, end in self._lines():  # noqa: B007 - the last one is wanted
-            number = line["n"] + 1
-        return number, end
-
     # Tensors
 
     def save(self, task: int, state: Mapping[str, Tensor], answers: Mapping[str, Tensor]) -> None:
@@ -234,7 +163,7 @@ class RunFolder:
             ("state", new, {"where": json.dumps(where)}),  # last: with it the task can count
         ):
             file = self.path / folder / f"{task:03d}.safetensors"
-            with _writing(file):
+            with writing(file):
                 file.parent.mkdir(exist_ok=True)
                 remove(file.parent.glob(f".*{TEMPORARY}"))
                 write_whole(file, *pack(tensors, metadata))
@@ -313,15 +242,6 @@ def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(facts))
 
 
-def _finite(data: Any) -> Any:
-    """The same with None for what JSON cannot say: a diverging loss must not end the run's record."""
-    if isinstance(data, dict):
-        return {k: _finite(v) for k, v in data.items()}
-    if isinstance(data, list):
-        return [_finite(v) for v in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
 def _difference(theirs: Any, mine: Any, name: str = "") -> str | None:
     if isinstance(theirs, dict) and isinstance(mine, dict):
         for key in dict.fromkeys([*theirs, *mine]):
@@ -331,14 +251,3 @@ def _difference(theirs: Any, mine: Any, name: str = "") -> str | None:
                 return found
         return None
     return None if theirs == mine else name.removesuffix(".")
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turns what the disk refuses into a Problem with the way out."""
-    try:
-        yield
-    except OSError as error:
-        if is_full(error):
-            raise disk_full(path) from error
-        raise Problem("run_unwritable", path=str(path), reason=error.strerror or str(error)) from error

@@ -16,6 +16,7 @@ from forget_me_not.models import cache as caching
 from forget_me_not.models.backbone import random_vit
 from forget_me_not.models.cache import Cache
 from forget_me_not.models.core import FEATURE, Problem
+from forget_me_not.models.disk import read_header
 from forget_me_not.models.edit import Edit
 from forget_me_not.models.encoder import CHUNK, Encoder, FeatureTable
 from forget_me_not.models.images import ImageSet
@@ -107,7 +108,9 @@ def test_encode_counts_the_photos_ready_after_chunks_of_four(vit):
     encoder = encoder_of(vit, drawn(10))
     assert drain(encoder.encode(torch.arange(10), FEATURE)) == [4, 8, 10]
     assert drain(encoder.encode(torch.arange(10), FEATURE)) == [10]
-    assert drain(encoder.encode(torch.empty(0, dtype=torch.long), FEATURE)) == []
+    nothing = torch.empty(0, dtype=torch.long)
+    assert drain(encoder.encode(nothing, FEATURE)) == []
+    assert encoder.get(nothing, 1).shape == (0, vit.length, vit.width)
     assert drain(encoder_of(vit, drawn(3)).encode(torch.tensor([0, 0, 2]), FEATURE)) == [3]
 
 
@@ -178,7 +181,7 @@ def test_a_row_is_found_by_the_photo_wherever_it_was_written(tmp_path):
 
 def test_shards_hold_at_most_256_photos_and_small_chunks_share_one(vit, tmp_path, monkeypatch):
     Cache(tmp_path / "a").write(KEY, shas(*range(600)), torch.zeros(600, 2), {})
-    assert sorted(len(json.loads(caching.read_header(p).metadata["photos"])) for p in shards(tmp_path / "a")) == [88, 256, 256]
+    assert sorted(len(json.loads(read_header(p).metadata["photos"])) for p in shards(tmp_path / "a")) == [88, 256, 256]
     drain(encoder_of(vit, drawn(30), Cache(tmp_path / "b")).encode(torch.arange(30), FEATURE))
     assert len(shards(tmp_path / "b")) == 1
 
@@ -342,6 +345,16 @@ def test_a_folder_that_cannot_be_written_leaves_the_run_in_memory(vit, tmp_path)
     assert torch.equal(encoder.get(torch.arange(8), FEATURE), encoder_of(vit, drawn(8)).get(torch.arange(8), FEATURE))
     assert [note.code for note in encoder.notes] == ["cache_unwritable"]
     assert sum(p.opened for p in photos) == 16
+
+
+def test_the_last_of_the_disk_is_left_to_the_run(vit, tmp_path, monkeypatch):
+    monkeypatch.setattr(caching, "RESERVE", 2**62)
+    photos = drawn(4)
+    encoder = encoder_of(vit, photos, Cache(tmp_path))
+    encoder.get(torch.arange(4), FEATURE)
+    encoder.get(torch.arange(4), FEATURE)
+    assert ([note.code for note in encoder.notes], shards(tmp_path)) == (["cache_unwritable"], [])
+    assert [p.opened for p in photos] == [1] * 4
 
 
 def test_a_full_disk_leaves_the_run_in_memory(tmp_path):
