@@ -1,0 +1,57 @@
+"""Puts stylesheet, script and language into the served page itself: what Gradio adds with JavaScript comes after first paint, too late."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+FIRST = """
+<script>
+(() => {
+  const asked = new URLSearchParams(location.search), kept = name => { try { return localStorage.getItem('fmn.' + name); } catch { return null; } };
+  const lang = asked.get('lang') || kept('lang'), dark = kept('theme');
+  if (lang) for (const name of ['language', 'languages']) Object.defineProperty(navigator, name, {get: () => name === 'language' ? lang : [lang]});
+  if (dark && !asked.has('__theme')) { asked.set('__theme', dark); history.replaceState(null, '', '?' + asked + location.hash); }
+})();
+</script>
+"""
+LAST = """
+<link rel="preload" href="lab/fonts/figtree.woff2" as="font" type="font/woff2" crossorigin>
+<link rel="stylesheet" href="lab/tokens.css"><link rel="stylesheet" href="lab/shell.css">
+<link rel="stylesheet" href="lab/parts.css"><link rel="stylesheet" href="lab/tabs.css">
+<script src="lab/lab.js" type="module"></script>
+"""
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class EarlyHead:
+    """ASGI wrapper: the page at "/" comes back with FIRST at the start of its head and LAST at the end of it."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        root = scope.get("root_path", "").rstrip("/")
+        if scope["type"] != "http" or scope["path"].removeprefix(root) not in ("", "/"):
+            await self.app(scope, receive, send)
+            return
+        begun: dict[str, Any] = {}
+        parts: list[bytes] = []
+
+        async def catch(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                begun.update(message)
+                return
+            parts.append(message.get("body", b""))
+            if message.get("more_body"):
+                return
+            body = b"".join(parts).replace(b"<head>", b"<head>" + FIRST.encode(), 1).replace(b"</head>", LAST.encode() + b"</head>", 1)
+            kept = [pair for pair in begun["headers"] if pair[0].lower() != b"content-length"]
+            await send({**begun, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
+            await send({"type": "http.response.body", "body": body})
+
+        plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        await self.app({**scope, "headers": plain}, receive, catch)

@@ -1,0 +1,69 @@
+/* The top bar: whose run, what is shown of it, the beads of its tasks, and the page's own tools. */
+import {photoUrl} from './api.js';
+import {isActive, modeOf} from './clock.js';
+import {fill, flower, h, hueOf, icon} from './dom.js';
+import {kept, otherLanguage, t} from './i18n.js';
+import {shownRun, store, subscribe, titleOf} from './store.js';
+
+export function mountHeader(root) {
+  const run = h('div.run'), line = h('div.line'), note = h('div.status', {role: 'status'});
+  const dark = h('button', {type: 'button', dataset: {do: 'theme'}, onclick: toggleTheme});
+  root.replaceChildren(h('div.bar', {},
+    h('a.brand', {href: '#', 'aria-label': 'Forget-Me-Not', onclick: event => event.preventDefault()}, flower(), h('span', {}, 'Forget-Me-Not')), run, line,
+    h('nav.tools', {'aria-label': t('header.tools')}, h('button', {type: 'button', lang: t('header.other_code'), dataset: {do: 'language'}, onclick: otherLanguage}, t('header.other')), dark,
+      h('button', {type: 'button', dataset: {do: 'help'}, title: t('header.help'), 'aria-label': t('header.help'), onclick: showHelp}, icon('help')))), note);
+  const drawTheme = () => { const now = document.body.classList.contains('dark'), name = t(now ? 'header.light' : 'header.dark'); Object.assign(dark, {title: name}); dark.setAttribute('aria-label', name); dark.replaceChildren(icon(now ? 'sun' : 'moon')); };
+  new MutationObserver(drawTheme).observe(document.body, {attributes: true, attributeFilter: ['class']});
+  drawTheme();
+  subscribe(() => { drawRun(run, line); drawStatus(note); });
+}
+
+function toggleTheme() {
+  const dark = document.body.classList.toggle('dark'), asked = new URLSearchParams(location.search);
+  kept.set('theme', dark ? 'dark' : 'light');
+  asked.set('__theme', dark ? 'dark' : 'light');
+  history.replaceState(null, '', `?${asked}${location.hash}`);
+}
+
+/** "Live", "Playing back (computed in 2.1 s)", "Recorded" …: what a person sees is never taken for what it is not. */
+export function modeText(run) {
+  const mode = modeOf(run), seconds = run.computed.toFixed(1);
+  return mode === 'playing' ? isActive(run) ? t('mode.behind') : t('mode.playing', {seconds}) : t(`mode.${mode}`);
+}
+
+function drawRun(box, line) {
+  const run = shownRun();
+  fill(box, [run?.id ?? null, run ? modeText(run) : null, run ? titleOf(run.method) : null], () => run ? [h('b', {}, titleOf(run.method)), h('span.tag', {dataset: {mode: modeOf(run)}}, modeText(run))] : []);
+  const tasks = run?.tasks ?? (store.project?.tasks ?? []).map(task => ({name: task.name, photo: firstPhoto(task)}));
+  const done = run ? Math.floor(run.position + 1e-9) : 0, part = run ? Math.round((run.position - done) * 50) / 50 : 0, project = run?.project ?? store.project?.id;
+  fill(line, [project, tasks.map(task => [task.name, task.photo]), done, part, Boolean(run)], () => tasks.length ? h('ol.timeline', {class: tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
+    const state = !run ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = taskName(task, at);
+    return h(`li.${state}.${hueOf(at)}`, {title: t('task.named', {n: at + 1, name}), style: {'--p': state === 'done' ? 1 : state === 'now' ? part : 0}, 'aria-current': state === 'now' ? 'step' : null},
+      h('span.bead', {}, task.photo ? h('img', {src: photoUrl(project, task.photo), alt: ''}) : null, h('b', {}, String(at + 1))), h('em', {}, name));
+  })) : []);
+}
+
+export const taskName = (task, at) => task?.name || t('task.n', {n: at + 1});
+const firstPhoto = task => store.project.classes.find(one => one.id === task.classes[0])?.photos[0] ?? null;
+
+/** The backbone on its way, a worker starting anew, a server out of reach: one calm line, gone when all is well. */
+function drawStatus(note) {
+  const {status, away} = store, backbone = status?.backbone;
+  const megabytes = bytes => (bytes / 1e6).toFixed(0);
+  const text = away ? t('status.away') : !status ? '' : status.worker === 'restarting' ? t('status.restarting')
+    : backbone?.state === 'failed' ? t('status.failed') : backbone?.state === 'fetching' ? backbone.total ? t('status.fetching', {done: megabytes(backbone.done), total: megabytes(backbone.total)}) : t('status.fetching_start')
+    : backbone?.state === 'converting' ? t('status.converting') : backbone?.state === 'loading' || status.worker === 'starting' ? t('status.loading') : '';
+  const problem = backbone?.state === 'failed' ? backbone.problem : null;
+  note.hidden = !text;
+  const share = backbone?.state === 'fetching' && backbone.total ? backbone.done / backbone.total : null;
+  fill(note, [text, problem, share], () => [h('span', {}, text), problem ? h('span', {}, ` ${problem.sentence ?? problem.code}`) : null, share === null ? null : h('span.progressline', {style: {'--v': share}})]);
+}
+
+function showHelp() {
+  const close = () => box.close(), row = (keys, text) => h('li', {}, h('kbd', {}, keys), h('span', {}, text));
+  const box = h('dialog.help.view', {'aria-label': t('header.help'), onclose: () => box.remove()}, h('h2', {}, t('help.title')), h('p.lead', {}, t('help.lead')),
+    h('ul.keys', {}, row('1 – 3', t('help.tabs')), row(t('help.space'), t('help.play')), row('← →', t('help.arrows')), row('Alt + ← → ↑ ↓', t('help.move')), row('Ctrl + V', t('help.paste'))),
+    h('button.btn', {type: 'button', onclick: close}, t('help.close')));
+  document.body.append(box);
+  box.showModal();
+}

@@ -1,0 +1,32 @@
+/* The front door: words first, then the views Gradio has made containers for, then the heart beat. */
+import {mountData} from './data.js';
+import {useGlyphs} from './dom.js';
+import {mountHeader} from './header.js';
+import {loadWords} from './i18n.js';
+import {mountInside} from './inside.js';
+import {changed, start} from './store.js';
+import {startTabs} from './tabs.js';
+import {mountTrain} from './train.js';
+import {redrawWhenSeen} from './charts.js';
+
+const views = {header: mountHeader, data: mountData, train: mountTrain, inside: mountInside};
+const mounted = new Set();
+let tabsStarted = false;
+
+await loadWords();
+document.addEventListener('fmn:redraw', changed);
+
+window.Lab = {
+  /** Called once by every gr.HTML container; `props.value` is JSON it was given. */
+  mount(name, element, props) {
+    const given = typeof props.value === 'string' && props.value ? JSON.parse(props.value) : props.value, root = element.querySelector('.view');
+    if (mounted.has(root)) return;
+    mounted.add(root);
+    if (given?.glyphs) useGlyphs(given);
+    views[name](root);
+    redrawWhenSeen(root);
+    if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(startTabs, 0); }
+  },
+};
+dispatchEvent(new Event('lab:ready'));
+start();

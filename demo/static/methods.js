@@ -1,0 +1,108 @@
+/* The list of methods and their settings, generated from the cards the worker wrote; what is chosen is kept with the project. */
+import {fill, glyph, h, icon, segmented} from './dom.js';
+import {has, t} from './i18n.js';
+import {reasons} from './plan.js';
+import {edit, isBusy, store, train} from './store.js';
+
+const FIRST = ['finetune', 'tosca'];
+const draft = {methods: null, settings: {}, seed: 0, from: null};
+
+/** What is chosen: the project's, unless the person has just changed it here. */
+function choice() {
+  const chosen = store.project?.chosen, known = new Set((store.cards ?? []).map(card => card.name));
+  if (draft.from !== (store.project?.id ?? null) || draft.methods === null) {
+    draft.from = store.project?.id ?? null;
+    draft.methods = (chosen?.methods?.length ? chosen.methods : FIRST).filter(name => known.has(name));
+    draft.settings = structuredClone(chosen?.settings ?? {});
+    draft.seed = chosen?.seed ?? 0;
+    if (!store.cards) draft.methods = null;
+  }
+  return draft;
+}
+
+let saving = 0;
+function keep(redraw = true) {
+  clearTimeout(saving);
+  saving = setTimeout(() => { if (store.project) edit('choose', {methods: draft.methods, settings: draft.settings, seed: draft.seed}); }, 400);
+  if (redraw) document.dispatchEvent(new Event('fmn:redraw'));
+}
+
+export function mountMethods(side) {
+  const list = h('div'), settings = h('div.settings'), foot = h('div.planfoot');
+  side.replaceChildren(h('div', {}, h('h2', {}, t('methods.title')), h('p.sub', {}, t('methods.lead'))), list, settings, foot);
+  return () => {
+    const {cards} = store, chosen = choice(), picked = chosen.methods ?? [];
+    fill(list, [cards?.length ?? 0, picked], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
+    fill(settings, [cards?.length ?? 0, picked], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
+    const why = blocked(picked);
+    fill(foot, [why.map(node => node.textContent), store.starting], () => drawFoot(why));
+  };
+}
+
+const familyName = family => has(`family.${family.toLowerCase()}`) ? t(`family.${family.toLowerCase()}`) : family;
+const own = (card, field) => has(`method.${card.name}.${field}`) ? t(`method.${card.name}.${field}`) : card[field];
+
+function drawList(cards, picked) {
+  const families = [...new Set(cards.map(card => card.family))];
+  return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => h('label.method', {title: card.paper || null},
+    h('input', {type: 'checkbox', value: card.name, checked: picked.includes(card.name), dataset: {focus: `method-${card.name}`}, onchange: event => {
+      draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : picked.includes(name));
+      keep();
+    }}), h('span.tick', {}, icon('check')), h('span.txt', {}, h('b', {}, own(card, 'title'), card.bound ? h('span.tag.quiet', {}, t('methods.bound')) : null), h('span', {}, own(card, 'line'))), glyph(card.name)))));
+}
+
+/* ---------- settings ---------- */
+function drawSettings(cards) {
+  const part = (card, expert) => { const list = card.settings.filter(one => one.expert === expert); return list.length ? [h('h4', {}, glyph(card.name), own(card, 'title')), list.map(one => control(card, one))] : []; };
+  const seed = h('div.control', {}, h('div.controlhead', {}, h('label', {for: 'seed'}, t('settings.seed')), h('input', {type: 'number', id: 'seed', min: 0, max: 9999, step: 1, value: draft.seed, onchange: event => { draft.seed = Math.max(0, Math.min(9999, Math.round(Number(event.target.value) || 0))); event.target.value = draft.seed; keep(false); }})), h('p.sub', {}, t('settings.seed_help')));
+  const explore = cards.flatMap(card => part(card, false)), expert = cards.flatMap(card => part(card, true));
+  return [...explore, seed, expert.length ? h('details.expert', {}, h('summary', {}, t('settings.expert'), icon('down')), expert) : null].flat();
+}
+
+const valueOf = (card, one) => draft.settings[card.name]?.[one.name] ?? one.default;
+function put(card, one, value) {
+  const all = draft.settings[card.name] ??= {};
+  if (value === one.default) delete all[one.name]; else all[one.name] = value;
+  if (!Object.keys(all).length) delete draft.settings[card.name];
+  keep(false);
+}
+
+const number = value => Math.abs(value) > 0 && Math.abs(value) < 1e-3 ? value.toExponential(0) : String(Number(value.toPrecision(4)));
+const label = one => has(`setting.${one.name}`) ? t(`setting.${one.name}`) : (name => name[0].toUpperCase() + name.slice(1))(one.name.replace(/_/g, ' '));
+
+/** One control for one setting: a switch, a choice, or a number with its slider (in powers of ten where it is logarithmic). */
+function control(card, one) {
+  const id = `set-${card.name}-${one.name}`, help = one.help ? h('p.sub', {id: `${id}-help`}, has(`help.${card.name}.${one.name}`) ? t(`help.${card.name}.${one.name}`) : one.help) : null;
+  if (one.kind === 'bool') return h('div.control', {}, h('label.switch', {}, h('input', {type: 'checkbox', id, checked: valueOf(card, one), onchange: event => put(card, one, event.target.checked)}), h('span.tick', {}, icon('check')), label(one)), help);
+  if (one.kind === 'choice') {
+    const holder = h('div.control'), draw = () => holder.replaceChildren(h('span.label', {}, label(one)), one.choices.length <= 3 ? segmented(label(one), one.choices.map(each => [each, String(each).replace(/_/g, ' ')]), valueOf(card, one), value => { put(card, one, value); draw(); }, id)
+      : h('select', {id, 'aria-label': label(one), onchange: event => put(card, one, one.choices[event.target.selectedIndex])}, one.choices.map(each => h('option', {selected: each === valueOf(card, one)}, String(each).replace(/_/g, ' ')))), help ?? '');
+    draw();
+    return holder;
+  }
+  const logarithmic = one.log && one.low > 0, to = value => logarithmic ? Math.log10(value) : value, from = place => logarithmic ? Number((10 ** place).toPrecision(2)) : place;
+  const step = one.kind === 'int' ? 1 : logarithmic ? .01 : one.step ?? (one.high - one.low) / 100, rounded = value => one.kind === 'int' ? Math.round(value) : Number(value.toPrecision(6));
+  const box = h('input', {type: 'number', id, min: one.low, max: one.high, step: 'any', value: number(valueOf(card, one)), 'aria-describedby': help ? help.id : null});
+  const slider = h('input.plain', {type: 'range', min: to(one.low), max: to(one.high), step, value: to(valueOf(card, one)), 'aria-label': label(one)});
+  const paint = () => slider.style.setProperty('--v', (slider.value - slider.min) / (slider.max - slider.min));
+  slider.oninput = () => { const value = rounded(from(Number(slider.value))); box.value = number(value); paint(); put(card, one, value); };
+  box.onchange = () => { const value = rounded(Math.max(one.low, Math.min(one.high, Number(box.value) || one.default))); box.value = number(value); slider.value = to(value); paint(); put(card, one, value); };
+  paint();
+  return h('div.control', {}, h('div.controlhead', {}, h('label', {for: id}, label(one)), box), help, h('div.sliderline', {}, h('span', {}, number(one.low)), slider, h('span', {}, number(one.high))));
+}
+
+/* ---------- start ---------- */
+function blocked(picked) {
+  if (!store.cards || store.status?.worker !== 'ready') return [h('p', {}, t('start.worker'))];
+  if (!store.project?.classes.length) return [h('p', {}, t('start.photos'))];
+  if (!store.project.ready.ok) return reasons(store.project);
+  if (store.status?.backbone?.state !== 'ready') return [h('p', {}, t(store.status?.backbone?.state === 'failed' ? 'start.failed' : 'start.backbone'))];
+  if (!picked.length) return [h('p', {}, t('start.method'))];
+  if (isBusy()) return [h('p', {}, t('start.busy'))];
+  return [];
+}
+
+function drawFoot(why) {
+  return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : null, onclick: () => train(draft.methods, draft.settings, draft.seed)}, store.starting ? t('start.starting') : t('start.go')),
+    why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : null];
+}
