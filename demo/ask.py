@@ -1,0 +1,100 @@
+"""One photo asked after a run: what every module says of it, which one answers, and what the answer was after each task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from forget_me_not.demo.jobs import Request
+from forget_me_not.models.backbone import FrozenViT
+from forget_me_not.models.core import Batch, Method, Prediction
+from forget_me_not.models.encoder import Encoder
+from forget_me_not.models.images import ImageSet, OnDisk, Photo, photo_from_bytes
+from forget_me_not.models.problem import Problem
+from forget_me_not.models.routing import normalised_entropy
+from forget_me_not.models.store import RunFolder
+
+
+class Desk:
+    """Learners of the run asked about last, one for each task, so that the next question costs no reading."""
+
+    def __init__(self):
+        self._run: tuple[Path, int] | None = None
+        self._learners: list[Method] = []
+
+    def ask(self, vit: FrozenViT, request: Request, command: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a photo of the project ("photo": sha) or a file ("path"); Problem("run_early") before a task is whole."""
+        photo = _photo(request, command)
+        learners = self.learners(vit, request)
+        encoder = Encoder(vit, ImageSet.of([photo]))
+        truth = request.shown.get(photo.label) if photo.label else None
+        names, own = [request.shown[key] for key in request.plan.classes], None
+        if request.kind == "task" and photo.label in request.plan.classes:
+            label = request.plan.classes.index(photo.label)
+            own = next(i for i, task in enumerate(request.plan.tasks) if label in task.classes)
+        said = []
+        with torch.no_grad():
+            for learner in learners:
+                batch = Batch(encoder, torch.tensor([0]), learner.reads)
+                said.append(_said(learner.predict(batch.unlabelled()), names, _told(request, own)))
+        return {**said[-1], "history": [{k: s[k] for k in ("says", "confidence", "module")} for s in said], "truth": truth}
+
+    def learners(self, vit: FrozenViT, request: Request) -> list[Method]:
+        """The learner as it was after each finished task."""
+        if not (request.folder / "run.json").is_file():
+            raise Problem("run_early")
+        folder = RunFolder.open(request.folder)
+        done = folder.finished()
+        if not done:
+            raise Problem("run_early")
+        folder.expect(vit.fingerprint)
+        if self._run != (request.folder, done):
+            self._learners = []
+            for task in range(done):
+                learner = request.learner(vit)
+                learner.load_state_dict(folder.state(task))
+                self._learners.append(learner)
+            self._run = request.folder, done
+        return self._learners
+
+
+def _photo(request: Request, command: Mapping[str, Any]) -> Photo:
+    if "path" in command:
+        photo = photo_from_bytes(Path(command["path"]).read_bytes(), "photo", "photo")
+        return Photo(photo.name, "", "", photo.sha, photo.phash, photo.source)
+    found = next((p for p in request.photos if p["sha"] == command.get("photo")), None)
+    if found is None:
+        raise Problem("photo_unknown")
+    source = OnDisk(request.shelf / f"{found['sha']}.{found['ext']}")
+    return Photo(found["name"], found["class"], found["domain"], found["sha"], int(found["phash"], 16), source)
+
+
+def _told(request: Request, own: int | None) -> tuple[int, tuple[int, ...]] | None:
+    """(task, its classes) where the learner is told the task at test."""
+    return None if own is None else (own, request.plan.tasks[own].classes)
+
+
+def _said(answer: Prediction, names: list[str], told: tuple[int, tuple[int, ...]] | None) -> dict[str, Any]:
+    """What one learner says of one photo, in words and shares."""
+    logits, answers = answer.logits[0].cpu(), None if answer.answers is None else answer.answers[0].cpu()  # (C,), (T, C)
+    module = None if answer.module is None else int(answer.module[0])
+    if told is not None and any(c < len(logits) for c in told[1]):
+        if answers is not None and told[0] < len(answers):
+            logits, module = answers[told[0]], told[0]
+        allowed = torch.zeros_like(logits, dtype=torch.bool)
+        allowed[[c for c in told[1] if c < len(logits)]] = True
+        logits = logits.masked_fill(~allowed, float("-inf"))
+    share = logits.softmax(-1)
+    modules = [] if answers is None else [
+        {"task": i, "entropy": float(normalised_entropy(row)), "says": names[int(row.argmax())],
+         "confidence": float(row.softmax(-1).amax())}
+        for i, row in enumerate(answers)
+    ]  # fmt: skip
+    top = share.topk(min(3, len(share)))
+    return {
+        "says": names[int(share.argmax())], "confidence": float(share.amax()), "module": module, "modules": modules,
+        "top": [{"says": names[int(c)], "confidence": float(p)} for p, c in zip(*top, strict=True)],
+    }  # fmt: skip

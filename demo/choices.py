@@ -1,0 +1,40 @@
+"""Checks on what a person chose to train with, as it comes from a browser: plain data of the right kind or a Problem."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from forget_me_not.models.problem import Problem
+
+METHOD = re.compile(r"[a-z][a-z0-9_]{0,60}")
+MANY = 100
+
+
+def method_names(given: Any) -> list[str]:
+    """A list of method names as text, each once; Problem where it is something else."""
+    good = isinstance(given, list) and len(given) <= MANY and all(isinstance(m, str) and METHOD.fullmatch(m) for m in given)
+    if not good:
+        raise Problem("choice_bad", what="methods")
+    return list(dict.fromkeys(given))
+
+
+def settings(given: Any) -> dict[str, dict[str, Any]]:
+    """{method: {name: plain value}}; Problem where it is something else."""
+
+    def plain(value: Any) -> bool:
+        return math.isfinite(value) if isinstance(value, float) else isinstance(value, bool | int | str) and len(str(value)) < MANY
+
+    good = isinstance(given, dict) and len(given) <= MANY and all(
+        isinstance(v, dict) and len(v) <= MANY and all(plain(x) for x in v.values()) for v in given.values())
+    if not good:
+        raise Problem("choice_bad", what="settings")
+    return given
+
+
+def seed(given: Any) -> int:
+    """A seed between 0 and 2**31 - 1; Problem where it is none."""
+    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 2**31:
+        raise Problem("choice_bad", what="seed")
+    return given

@@ -1,0 +1,244 @@
+"""Where the worker's runs live: the backbone as it arrives, jobs and their turns, and the commands the page may give."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from forget_me_not.demo import ask, inside
+from forget_me_not.demo.disk import read_json, write_json
+from forget_me_not.demo.jobs import Job, Request, encoder_for
+from forget_me_not.models import registry
+from forget_me_not.models.backbone import FrozenViT, create, random_vit
+from forget_me_not.models.cache import Cache
+from forget_me_not.models.encoder import Encoder
+from forget_me_not.models.folders import cache_folder
+from forget_me_not.models.problem import Problem
+
+AT_ONCE = 8
+"""Runs that take turns; the runs of one training start together, later trainings wait for room."""
+ENCODERS = 3
+"""Data sets whose activations stay in memory."""
+UNFINISHED = ("queued", "running", "paused")
+
+
+class Hall:
+    """All runs of this worker. home: data folder; say: sends a line to the page; backbone: name, or "random" for a tiny one."""
+
+    def __init__(self, home: Path, say: Callable[[Mapping[str, Any]], None], backbone: str, size: int, plugins: Sequence[str]):
+        torch.set_num_threads(1)
+        self.home, self.say, self.name, self.size, self.plugins = home, say, backbone, size, plugins
+        self.vit: FrozenViT | None = None
+        self.cache = Cache(cache_folder() / "activations")
+        self.jobs: dict[str, Job] = {}
+        self.asked = ask.Desk()
+        self.studies: dict[str, inside.Study] = {}
+        self._encoders: dict[str, Encoder] = {}
+        self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
+        self._told = 0.0
+        self._queue: list[str] = []
+
+    def open(self) -> None:
+        """Writes the cards, takes up runs that were left unfinished, and sends for the backbone."""
+        for path in self.plugins:
+            try:
+                registry.load_plugin(path)
+            except Problem as problem:
+                print(f"plug-in left out: {problem}", file=sys.stderr)  # noqa: T201 - the log
+        write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
+        for folder in sorted((self.home / "runs").glob("*/")):
+            status = read_json(folder / "status.json", {})
+            if status.get("status") in UNFINISHED and (job := Job.open(folder)) and job.take():
+                job.restarted = status["status"] == "running"
+                self.jobs[job.id] = job
+        self.fetch()
+
+    def fetch(self) -> None:
+        """Sends for the backbone in a thread of its own."""
+        threading.Thread(target=self._load, name="backbone", daemon=True).start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether some run or picture wants its next step."""
+        return self.vit is not None and (any(job.active for job in self.jobs.values()) or bool(self._waiting())
+                                         or any(s.working for s in self.studies.values()))
+
+    @property
+    def idle(self) -> bool:
+        """Whether only a command can bring new work."""
+        return self.vit is not None and not any(study.pending for study in self.studies.values())
+
+    def step(self) -> None:
+        """One step of the run, or picture, that has had the least time."""
+        self._admit()
+        turns = [job for job in self.jobs.values() if job.active] + [s for s in self.studies.values() if s.working]
+        if self.vit is not None and turns:
+            turn = min(turns, key=lambda t: t.used)
+            began = time.perf_counter()
+            torch.set_grad_enabled(turn.grad)  # a generator that pauses inside no_grad must not switch it off for the others
+            try:
+                turn.advance()
+            finally:
+                turn.grad = torch.is_grad_enabled()
+                torch.set_grad_enabled(True)
+            turn.used += time.perf_counter() - began
+        for study in list(self.studies.values()):
+            if study.finished:
+                del self.studies[study.id]
+        for job in [j for j in self.jobs.values() if j.over]:
+            job.release()
+            del self.jobs[job.id]
+
+    def close(self) -> None:
+        """Lets go of every run as it is; the next worker takes them up."""
+        for job in self.jobs.values():
+            job.release()
+
+    # Commands
+
+    def do(self, command: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Does what the page asks; Problem where it cannot."""
+        action = {"ping": self._ping, "start": self._start, "run": self._run, "ask": self._ask, "inside": self._inside,
+                  "retry": self._retry}.get(command.get("do"))
+        if action is None:
+            raise Problem("command_unknown", do=command.get("do"))
+        return action(command)
+
+    def _ping(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        return {"runs": {job.id: job.status for job in self.jobs.values()}}
+
+    def _retry(self, command: Mapping[str, Any]) -> None:
+        if self._backbone["state"] == "failed":
+            self._say_backbone(state="loading", problem=None)
+            self.fetch()
+
+    def _start(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Takes the named new runs, all or none; Problem where settings or photos do not do."""
+        made = [self._folder_job(rid) for rid in command["runs"]]
+        for job in made:
+            job.request.check()
+        for job in made:
+            if job.take():
+                job.set("queued")
+                self.jobs[job.id] = job
+        self._tell_queue()
+        return {"runs": [job.id for job in made]}
+
+    def _run(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        job = self.jobs.get(command["run"])
+        if job is None:
+            job = self._folder_job(command["run"])
+            if command["what"] not in ("resume", "step"):
+                return {"status": job.status}
+            if job.status == "finished":
+                raise Problem("run_finished")
+            job.request.check()
+            if not job.take():
+                raise Problem("run_elsewhere")
+            self.jobs[job.id] = job
+        job.control(command["what"])
+        self._tell_queue()
+        return {"status": job.status}
+
+    def _ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        return self.asked.ask(self._ready(), self._request(command["run"]), command)
+
+    def _inside(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        rid = command["run"]
+        if rid not in self.studies:
+            request = self._request(rid)
+            self.studies[rid] = inside.Study(request, self._ready(), self.encoder(request), self._least())
+        return {"state": "computing"}
+
+    # Inside
+
+    def encoder(self, request: Request) -> Encoder:
+        """The encoder over the request's photos; a few data sets share the memory."""
+        key = request.photos_key
+        encoder = self._encoders.pop(key, None) or encoder_for(request, self._ready(), self.cache)
+        self._encoders[key] = encoder
+        while len(self._encoders) > ENCODERS:
+            del self._encoders[next(iter(self._encoders))]
+        return encoder
+
+    def _ready(self) -> FrozenViT:
+        if self.vit is None:
+            raise Problem("backbone_away")
+        return self.vit
+
+    def _request(self, rid: str) -> Request:
+        return self.jobs[rid].request if rid in self.jobs else Request.read(self.home / "runs" / rid)
+
+    def _folder_job(self, rid: str) -> Job:
+        job = Job.open(self.home / "runs" / rid)
+        if job is None:
+            raise Problem("run_unknown")
+        return job
+
+    def _waiting(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.status == "queued"]
+
+    def _least(self) -> float:
+        return min((job.used for job in self.jobs.values() if job.active), default=0.0)
+
+    def _admit(self) -> None:
+        """Starts waiting trainings, the oldest first, as far as there is room; one always starts."""
+        if self.vit is None:
+            return
+        for job in sorted(self._waiting(), key=lambda j: (j.request.created, j.request.training, j.id)):
+            active = [j for j in self.jobs.values() if j.active]
+            mates = any(j.request.training == job.request.training for j in active)
+            if len(active) < AT_ONCE or mates:
+                job.used = self._least()
+                job.begin(self)
+        self._tell_queue()
+
+    def _tell_queue(self) -> None:
+        trainings = dict.fromkeys(j.request.training for j in sorted(self._waiting(), key=lambda j: j.request.created))
+        place = {t: i + 1 for i, t in enumerate(trainings)}
+        waiting = {j.id: place[j.request.training] for j in self._waiting()}
+        if waiting != self._queue:
+            self._queue = waiting
+            self.say({"status": {"queue": waiting}})
+
+    def _load(self) -> None:
+        def heard(*said: Any) -> None:
+            done, total = int(said[-2]), int(said[-1])
+            arrived = 0 < total <= done
+            if arrived or time.monotonic() - self._told > 0.2:
+                self._say_backbone(state="converting" if arrived else "fetching", done=done, total=total)
+
+        try:
+            self._say_backbone()
+            vit = random_vit() if self.name == "random" else create(self.name, size=self.size, progress=heard)
+        except Problem as problem:
+            values = {name: str(value) for name, value in problem.values.items()}
+            self._say_backbone(state="failed", problem={"code": problem.code, "values": values})
+        except Exception as error:  # no network stack is free of surprises; the page shows it and offers to try again
+            traceback.print_exc()
+            values = {"reason": f"{type(error).__name__}: {error}"}
+            self._say_backbone(state="failed", problem={"code": "backbone_failed", "values": values})
+        else:
+            self.vit = vit
+            self._say_backbone(state="ready")
+
+    def _say_backbone(self, **news: Any) -> None:
+        self._told = time.monotonic()
+        self._backbone = {**self._backbone, **news}
+        self.say({"status": {"backbone": self._backbone}})
+
+
+def card_json(card: registry.Card) -> dict[str, Any]:
+    """A card as plain data for the page."""
+    facts = {f.name: getattr(card, f.name) for f in dataclasses.fields(card) if f.name not in ("learner", "settings")}
+    facts["settings"] = [dataclasses.asdict(setting) for setting in card.settings]
+    facts["presets"] = {name: dict(values) for name, values in card.presets.items()}
+    return facts

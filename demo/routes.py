@@ -1,0 +1,306 @@
+"""Our own routes: events, photos, projects, static files. Ids are looked up only in the form we make them; names are text."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from forget_me_not.demo import figures
+from forget_me_not.demo.disk import explained, room_for
+from forget_me_not.demo.session import SHA, Session
+from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
+from forget_me_not.demo.view import RunView, reduce
+from forget_me_not.demo.words import say, words
+from forget_me_not.models.events import from_json
+from forget_me_not.models.problem import Problem
+
+HERE = Path(__file__).parent
+STATIC, TEXT = HERE / "static", HERE / "text"
+PLOTLY = Path(find_spec("plotly").origin).parent / "package_data" / "plotly.min.js"
+VERSION = version("forget-me-not")
+ANSWER_BYTES = 60_000
+"""Events in one answer; a page that is far behind asks again."""
+BODY_BYTES = 2**20
+PHOTO_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable",
+                 "Content-Security-Policy": "default-src 'none'; sandbox"}  # fmt: skip
+VIEWS = 64
+
+UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown")
+AWAY = ("worker_away", "backbone_away")
+STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early"), 413: ("upload_big",), 507: ("disk_full",)}
+"""HTTP status by code; every other problem is 400."""
+SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
+TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".woff2": "font/woff2", ".txt": "text/plain",
+         ".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}  # fmt: skip
+
+
+class Guard:
+    """ASGI wrapper: no posts from other sites, and every answer of ours says it must not be sniffed."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]]):
+        self.app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not same_site(headers):
+            await problem_answer(Problem("other_site"), 403)(scope, receive, send)
+            return
+
+        async def guarded(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                there = {k.lower() for k, _ in message["headers"]}
+                extra = [(k.lower().encode(), v.encode()) for k, v in SAFE.items() if k.lower().encode() not in there]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+
+def same_site(headers: Mapping[str, str]) -> bool:
+    """Whether a post comes from our own page or from no page at all. Over plain http browsers only send Origin."""
+    if "sec-fetch-site" in headers:
+        return headers["sec-fetch-site"] in ("same-origin", "none")
+    if "origin" not in headers:
+        return True
+    return urlsplit(headers["origin"]).netloc in (headers.get("host"), headers.get("x-forwarded-host"))
+
+
+def problem_answer(problem: Problem, status: int | None = None) -> JSONResponse:
+    """{"problem": {"code", "values", "sentence"}} with the status that fits."""
+    code = problem.code
+    if status is None:
+        status = next((number for number, codes in STATUS.items() if code in codes), 400)
+    values = {k: v if isinstance(v, str | int | float | bool | list | type(None)) else str(v) for k, v in problem.values.items()}
+    said = {"code": code, "values": values, "sentence": say("en", f"problem.{code}", **values)}
+    return JSONResponse({"problem": said}, status, headers={"Cache-Control": "no-store"})
+
+
+@dataclass
+class Watched:
+    """One run's view after its first n events, so that the next question only folds what is new."""
+
+    n: int
+    view: RunView
+
+
+class Views:
+    """Views of runs by (run, number of events); the least recently asked for are forgotten."""
+
+    def __init__(self, session: Session):
+        self.session = session
+        self._kept: OrderedDict[str, Watched] = OrderedDict()
+
+    def at(self, rid: str, n: int | None) -> RunView:
+        """The view after the first n events (all, where n is None)."""
+        kept = self._kept.get(rid)
+        start = kept if kept is not None and (n is None or kept.n <= n) else Watched(0, RunView())
+        view, count = start.view, start.n
+        for line in self.session.lines(rid, count):
+            if n is not None and count >= n:
+                break
+            view, count = reduce(view, from_json(line["event"])), count + 1
+        self._kept[rid] = Watched(count, view)
+        self._kept.move_to_end(rid)
+        while len(self._kept) > VIEWS:
+            self._kept.popitem(last=False)
+        return view
+
+
+def routes(session: Session, local: bool) -> APIRouter:
+    """All routes over one session. local: the page is served to this machine only."""
+    api, views = APIRouter(), Views(session)
+    titles: dict[str, str] = {}
+
+    @api.get("/lab/{name:path}")
+    def static(name: str) -> Response:
+        root, rest = (TEXT, name.removeprefix("text/")) if name.startswith("text/") else (STATIC, name)
+        path = _inside(root, rest)
+        return FileResponse(path, media_type=TYPES[path.suffix], headers={"Cache-Control": _age(path)})
+
+    @api.get("/plotly.js")
+    def plotly() -> Response:
+        return FileResponse(PLOTLY, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"})
+
+    @api.get("/status")
+    def status() -> Any:
+        said = session.client.status
+        return _fresh({"worker": said["worker"], "backbone": said["backbone"], "version": VERSION, "local": local})
+
+    @api.post("/status")
+    async def repair(request: Request) -> Any:
+        if (await _json(request)).get("do") != "retry":
+            raise Problem("edit_unknown", do="status")
+        await run_in_threadpool(_retry, session)
+        return status()
+
+    @api.get("/cards")
+    def cards() -> Any:
+        return _fresh(session.cards())
+
+    @api.post("/projects")
+    def new_project() -> Any:
+        return _fresh({"id": session.new_project().id})
+
+    @api.get("/projects/{pid}")
+    def project(pid: str) -> Any:
+        return _fresh(session.project(pid).view())
+
+    @api.post("/projects/{pid}/edit")
+    async def edit(pid: str, request: Request) -> Any:
+        asked = await _json(request)
+
+        def do() -> dict[str, Any]:
+            project = session.project(pid)
+            project.edit(asked)
+            return project.view()
+
+        return _fresh(await run_in_threadpool(do))
+
+    @api.post("/projects/{pid}/photos")
+    async def upload(pid: str, request: Request) -> Any:
+        project = await run_in_threadpool(session.project, pid)
+        asked = request.query_params
+        with session.draft() as path:
+            await _receive(request, path, session)
+            return _fresh(await run_in_threadpool(session.upload, project, path, asked.get("name", ""), asked.get("class", ""),
+                                                  asked.get("domain", "")))  # fmt: skip
+
+    @api.get("/projects/{pid}/photos/{sha}")
+    def photo(pid: str, sha: str, size: str = "thumb") -> Response:
+        if not SHA.fullmatch(sha):
+            raise Problem("photo_unknown")
+        return FileResponse(session.project(pid).rendition(sha, size), media_type="image/webp", headers=PHOTO_HEADERS)
+
+    @api.post("/projects/{pid}/train")
+    async def train(pid: str, request: Request) -> Any:
+        asked = await _json(request)
+        try:
+            return _fresh({"runs": await run_in_threadpool(lambda: session.train(session.project(pid), asked))})
+        except Problem as problem:
+            known = problem.code in (*UNKNOWN, *AWAY, "disk_full", "request_bad")
+            return problem_answer(problem, None if known else 409)
+
+    @api.get("/runs/{rid}")
+    def run(rid: str) -> Any:
+        return _fresh(session.run(rid))
+
+    @api.get("/runs/{rid}/events")
+    def events(rid: str, request: Request, since: int = 0) -> Response:
+        lines, size = [], 0
+        status = session.status(rid) if session.folder(rid) else {}
+        for line in session.lines(rid, max(0, since)):
+            size += len(json.dumps(line))
+            if lines and size > ANSWER_BYTES:
+                break
+            lines.append(line)
+        body = json.dumps({"events": lines, **status}, separators=(",", ":")).encode()
+        tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type="application/json", headers=headers)
+
+    @api.post("/runs/{rid}/do")
+    async def control(rid: str, request: Request) -> Any:
+        what = (await _json(request)).get("do")
+        return _fresh(await run_in_threadpool(session.control, rid, what))
+
+    @api.get("/runs/{rid}/figures")
+    def drawn(rid: str, at: int | None = None, lang: str = "en") -> Any:
+        session.folder(rid)
+        view = views.at(rid, at)
+        if view.method not in titles:
+            with contextlib.suppress(Problem):
+                titles.update({card["name"]: card["title"] for card in session.cards()})
+        return _fresh(figures.draw(view, words(lang), titles.get(view.method, view.method)))
+
+    @api.get("/runs/{rid}/inside")
+    def inside(rid: str) -> Any:
+        made = session.inside(rid)
+        return JSONResponse({"state": "computing"}, 202, headers={"Cache-Control": "no-store"}) if made is None else _fresh(made)
+
+    @api.post("/runs/{rid}/ask")
+    async def ask(rid: str, request: Request, photo: str | None = None) -> Any:
+        if photo is not None:
+            return _fresh(await run_in_threadpool(session.ask, rid, photo))
+        with session.draft() as path:
+            await _receive(request, path, session, IMAGE_BYTES)
+            return _fresh(await run_in_threadpool(session.ask, rid, None, path))
+
+    return api
+
+
+def _retry(session: Session) -> None:
+    session.client.retry()
+    session.client.call("retry", patience=10)
+
+
+def _fresh(content: Any) -> JSONResponse:
+    return JSONResponse(content, headers={"Cache-Control": "no-store"})
+
+
+def _age(path: Path) -> str:
+    return "public, max-age=604800, immutable" if path.suffix == ".woff2" else "no-cache"
+
+
+def _inside(root: Path, name: str) -> Path:
+    """The file `name` below `root` of a type we serve; Problem("file_unknown")."""
+    path = (root / name).resolve()
+    if not path.is_relative_to(root.resolve()) or path.suffix not in TYPES or not path.is_file():
+        raise Problem("file_unknown")
+    return path
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    """The request's body as a JSON object of at most 1 MB; Problem("request_bad")."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > BODY_BYTES:
+            raise Problem("request_bad")
+    try:
+        asked = json.loads(body or b"{}")
+    except ValueError:
+        raise Problem("request_bad") from None
+    if not isinstance(asked, dict):
+        raise Problem("request_bad")
+    return asked
+
+
+async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES) -> None:
+    """Streams the request's body into `path`: an image of up to 64 MiB, a zip of up to 1 GiB.
+
+    Problems: upload_big, upload_empty, disk_full.
+    """
+    said = request.headers.get("content-length", "")
+    room_for(session.home, int(said) if said.isdigit() else 0)
+    name, size, limit = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0, IMAGE_BYTES
+    try:
+        with open(path, "wb") as file:
+            async for part in request.stream():
+                if not size and part[:4] == b"PK\x03\x04":
+                    limit = most
+                size += len(part)
+                if size > limit:
+                    raise Problem("upload_big", name=name, limit=limit // 2**20)
+                await run_in_threadpool(file.write, part)
+    except OSError as error:
+        raise explained(error, path) from error
+    if not size:
+        raise Problem("upload_empty", name=name)

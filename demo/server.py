@@ -1,0 +1,124 @@
+"""The lab's web server: our routes, the page, and the worker behind them. The command line calls `serve`; no torch here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before gradio is imported
+
+import fastapi
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+
+from forget_me_not.demo.client import COMMAND, Client
+from forget_me_not.demo.routes import Guard, problem_answer, routes
+from forget_me_not.demo.session import Session
+from forget_me_not.demo.words import say
+from forget_me_not.models.folders import HOME, data_folder
+from forget_me_not.models.problem import Problem
+
+PORTS_TRIED = 20
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def application(session: Session, local: bool = True, page: bool = True) -> fastapi.FastAPI:
+    """The whole app. page: with Gradio's page at "/"; tests of the routes do without."""
+    app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(routes(session, local))
+    app.add_exception_handler(Problem, _problem)
+    if page:
+        import gradio as gr
+
+        from forget_me_not.demo import lab
+        from forget_me_not.demo.early import EarlyHead
+
+        app.add_middleware(EarlyHead)
+        app = gr.mount_gradio_app(app, lab.build(), "/", theme=lab.theme(), i18n=lab.i18n, footer_links=[], run_history=False,
+                                  enable_monitoring=False, ssr_mode=False, show_error=True)  # fmt: skip
+    app.add_middleware(Guard)
+    return app
+
+
+def serve(host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False, home: Path | str | None = None,
+          backbone: str = "starter", size: int = 112, plugins: Sequence[str] = ()) -> None:  # fmt: skip
+    """Opens the lab and returns when it is closed. A port that is taken gives way to the next free one, with a sentence.
+
+    home: moves everything the lab keeps. backbone, size, plugins: for the worker (see backbone.create and registry.load_plugin).
+    """
+    if home is not None:
+        os.environ[HOME] = str(Path(home).expanduser().absolute())
+    folder = data_folder()
+    listener = listen(host, port)
+    given = listener.getsockname()[1]
+    if given != port and port:
+        tell(say("en", "server.port_taken", port=port, given=given))
+    arguments = ["--home", str(folder), "--backbone", backbone, "--size", str(size)]
+    client = Client(folder, [*COMMAND, *arguments, *(part for path in plugins for part in ("--plugin", str(path)))])
+    session = Session(folder, client)
+    local = host in LOOPBACK
+    address = f"http://{'localhost' if local or host in ('0.0.0.0', '::') else host}:{given}"
+
+    def opened() -> None:
+        client.start()  # now that the page can be had: its imports would slow ours
+        tell(say("en", "server.open" if local else "server.open_network", address=address, port=given))
+        if open_browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    config = uvicorn.Config(application(session, local), log_level="warning", proxy_headers=True, timeout_graceful_shutdown=3)
+    try:
+        _Server(config, opened).run(sockets=[listener])
+    finally:
+        client.stop()
+        listener.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that says when the page can be had."""
+
+    def __init__(self, config: uvicorn.Config, opened):
+        super().__init__(config)
+        self._opened = opened
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._opened()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket at `port`, or at the next free one of 20; Problem("address_bad"), Problem("ports_taken")."""
+    try:
+        family, *_ = socket.getaddrinfo(host, port or None, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, OverflowError):
+        raise Problem("address_bad", host=host, port=port) from None
+    for tried in range(port, min(port + PORTS_TRIED, 65536)) if port else [0]:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, tried))
+            listener.listen(128)
+            return listener
+        except OSError as error:
+            listener.close()
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                continue
+            raise Problem("address_bad", host=host, port=port) from error
+    raise Problem("ports_taken", first=port, last=port + PORTS_TRIED - 1)
+
+
+def tell(sentence: str) -> None:
+    """A line for who started the lab."""
+    sys.stdout.write(sentence + "\n")
+    sys.stdout.flush()
+
+
+async def _problem(request: Request, problem: Problem) -> Response:
+    return problem_answer(problem)

@@ -1,0 +1,193 @@
+"""What the page's routes do: projects by id, uploads, runs asked for and looked up. No HTTP here, and no torch."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from forget_me_not.demo import choices
+from forget_me_not.demo.client import Client
+from forget_me_not.demo.disk import read_json, room_for, write_json
+from forget_me_not.demo.project import Project, request
+from forget_me_not.demo.uploads import incoming
+from forget_me_not.models.problem import Problem
+from forget_me_not.models.store import RunFolder
+
+ID, SHA = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{64}")
+IN_MEMORY = 64
+"""Projects whose data stays in memory; the rest are read when asked for."""
+METHODS_AT_ONCE = 12
+UNFINISHED = ("queued", "running", "paused")
+RUNS_WAITING = 64
+"""Runs of a project that may be unfinished at a time."""
+
+
+class Session:
+    """All that this server holds. home: data folder; client: the worker."""
+
+    def __init__(self, home: Path, client: Client):
+        self.home, self.client = home, client
+        for part in ("projects", "runs", "incoming"):
+            (home / part).mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._projects: OrderedDict[str, Project] = OrderedDict()
+
+    # Projects
+
+    def new_project(self) -> Project:
+        """A new empty project."""
+        room_for(self.home, 0)
+        project = Project.create(self.home / "projects")
+        self._hold(project)
+        return project
+
+    def project(self, pid: str) -> Project:
+        """The project with this id; Problem("project_unknown"). To know the id is the permission to read it."""
+        if not ID.fullmatch(pid):
+            raise Problem("project_unknown")
+        with self._lock:
+            held = self._projects.get(pid)
+        if held is None:
+            held = Project(self.home / "projects" / pid)
+            _ = held.data
+        return self._hold(held)
+
+    def upload(self, project: Project, path: Path, name: str, label: str, domain: str) -> dict[str, Any]:
+        """What became of one uploaded file, which lies at `path`: a photo or a zip of photos."""
+        with incoming(path, name, label, domain, by_domain=project.data["kind"] == "domain") as (items, skipped):
+            added, refused = project.add(items)
+        return {"added": added, "skipped": [*skipped, *refused], "project": project.view()}
+
+    # Runs
+
+    def train(self, project: Project, asked: Mapping[str, Any]) -> list[str]:
+        """Ids of the runs started, one a method; Problem where something keeps them from starting, and none is left behind."""
+        with project.lock:
+            found = project.view()["ready"]["reasons"]
+            chosen = project.data["chosen"]
+            methods = choices.method_names(asked.get("methods", chosen["methods"]))
+            settings = choices.settings(asked.get("settings", chosen["settings"]))
+            seed = choices.seed(asked.get("seed", chosen["seed"]))
+            reason = next((r for r in found if r["code"] != "no_methods"), None)
+            if reason is not None:
+                raise Problem(reason["code"], **reason["values"])
+            if not methods:
+                raise Problem("no_methods")
+            if len(methods) > METHODS_AT_ONCE:
+                raise Problem("methods_many", limit=METHODS_AT_ONCE)
+            if len(methods) + sum(self.status(rid)["status"] in UNFINISHED for rid in project.data["runs"]) > RUNS_WAITING:
+                raise Problem("runs_many", limit=RUNS_WAITING)
+            room_for(self.home, 0)
+            training, now = secrets.token_hex(8), time.time()
+            asked_for = {secrets.token_hex(16): request(project, m, settings.get(m, {}), seed, training, now) for m in methods}
+            project.remember_runs(list(asked_for), {"methods": methods, "settings": settings, "seed": seed})
+        try:
+            for rid, what in asked_for.items():
+                write_json(self.home / "runs" / rid / "request.json", what)
+            self.client.call("start", runs=list(asked_for), patience=90)
+        except BaseException:
+            for rid in asked_for:
+                shutil.rmtree(self.home / "runs" / rid, ignore_errors=True)
+            project.forget_runs(list(asked_for))
+            raise
+        return list(asked_for)
+
+    def folder(self, rid: str) -> Path:
+        """The folder of a run; Problem("run_unknown")."""
+        if not ID.fullmatch(rid) or not (self.home / "runs" / rid / "request.json").is_file():
+            raise Problem("run_unknown")
+        return self.home / "runs" / rid
+
+    def status(self, rid: str) -> dict[str, Any]:
+        """Where a run stands, without its tasks: {"status", "problem", "restarted", "place"}."""
+        said = read_json(self.home / "runs" / rid / "status.json", {})
+        return {"status": said.get("status", "queued"), "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
+                "place": dict(self.client.status["queue"]).get(rid, 0)}  # fmt: skip
+
+    def run(self, rid: str) -> dict[str, Any]:
+        """A run as the page shows it."""
+        folder = self.folder(rid)
+        asked = read_json(folder / "request.json", {})
+        shown = {c["key"]: c["name"] for c in asked["classes"]}
+        first: dict[tuple[str, str], str] = {}
+        for photo in asked["photos"]:
+            first.setdefault((photo["class"], photo["domain"]), photo["sha"])
+            first.setdefault((photo["class"], ""), photo["sha"])
+        tasks = [{"name": t["name"], "classes": [shown[c] for c in t["classes"]],
+                  "photo": first.get((t["classes"][0], t.get("domain", "")))} for t in asked["tasks"]]  # fmt: skip
+        return {"id": rid, "project": asked["project"], "method": asked["method"], "seed": asked["seed"], "kind": asked["kind"],
+                "settings": asked["settings"], "training": asked["training"], "created": asked["created"], "tasks": tasks,
+                **self.status(rid)}  # fmt: skip
+
+    def lines(self, rid: str, since: int) -> list[dict[str, Any]]:
+        """The lines {"n", "t", "event"} of a run from number `since` on."""
+        folder = self.folder(rid)
+        if not (folder / "run.json").is_file():
+            return []
+        return list(RunFolder(folder, {}).lines(since))
+
+    def control(self, rid: str, what: str) -> dict[str, Any]:
+        """Where the run stands after "pause", "resume", "step" or "stop"."""
+        self.folder(rid)
+        if what not in ("pause", "resume", "step", "stop"):
+            raise Problem("edit_unknown", do=str(what)[:40])
+        return {"status": self.client.call("run", run=rid, what=what)["status"]}
+
+    def inside(self, rid: str) -> dict[str, Any] | None:
+        """The pictures of a run; None while they are being made."""
+        folder = self.folder(rid)
+        made = read_json(folder / "inside.json")
+        done = read_json(folder / "status.json", {}).get("t", 0)
+        if made is not None and (folder / "inside.json").stat().st_mtime >= done and "problem" not in made:
+            return made
+        if made is not None and "problem" in made:
+            (folder / "inside.json").unlink(missing_ok=True)  # told once; asked again it is tried again
+            raise Problem(made["problem"]["code"], **made["problem"]["values"])
+        if self.status(rid)["status"] in ("queued", "running"):
+            return None
+        self.client.call("inside", run=rid)
+        return None
+
+    def ask(self, rid: str, sha: str | None = None, path: Path | None = None) -> dict[str, Any]:
+        """What a run's learner says of a photo of the project, or of a file."""
+        self.folder(rid)
+        if path is not None:
+            return self._said(self.client.call("ask", run=rid, path=str(path)))
+        if not SHA.fullmatch(sha or ""):
+            raise Problem("photo_unknown")
+        return self._said(self.client.call("ask", run=rid, photo=sha))
+
+    @contextlib.contextmanager
+    def draft(self):
+        """A path for one incoming file, gone afterwards."""
+        path = self.home / "incoming" / secrets.token_hex(16)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def cards(self) -> list[dict[str, Any]]:
+        """What is known of every method; Problem("worker_away") until the worker has written it."""
+        found = read_json(self.home / "cards.json")
+        if found is None:
+            raise Problem("worker_away")
+        return found
+
+    def _said(self, answer: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in answer.items() if k != "re"}
+
+    def _hold(self, project: Project) -> Project:
+        with self._lock:
+            project = self._projects.setdefault(project.id, project)
+            self._projects.move_to_end(project.id)
+            while len(self._projects) > IN_MEMORY:
+                self._projects.popitem(last=False)
+            return project
