@@ -236,7 +236,7 @@ class _Waiting:
         if room or not kept:
             self.store.add(photos, values)
             self.store.unsaved += 0 if kept else len(photos)
-        if not room and not kept:
+        if not room and not kept and self.store.key is not None:
             self.encoder._note("memory_over_budget", budget=self.encoder.memory // 2**20)
 
 

@@ -27,7 +27,7 @@ class Rows:
     def take(self, index: Tensor) -> Tensor | None:
         """(n, …) rows of photos `index`, or None when one is missing. Called once a training step: some microseconds."""
         slots = self.slot.index_select(0, index)
-        if len(slots) == 0 or slots.min() < 0:
+        if len(slots) == 0 or slots.min().item() < 0:
             return None
         return self.rows.index_select(0, slots)
 
