@@ -158,10 +158,11 @@ def best_device() -> str:
 
 
 def create(name: str = "starter", *, size: int = 112, neck_name: str = "auto", device: str = "auto",
-           progress: Callable[[str, int, int], None] | None = None) -> FrozenViT:  # fmt: skip
+           progress: Callable[[int, int], None] | None = None) -> FrozenViT:  # fmt: skip
     """The backbone called `name` at `size` pixels. neck_name: "auto" (ours where one is shipped) or "none".
 
-    progress(stage, done, total) hears of fetching. Problems: backbone_unknown, size_bad, hub_unreachable, starter_…
+    progress(bytes done, bytes in all; 0 = unknown) hears of fetching. Problems: backbone_unknown, size_bad, hub_unreachable,
+    starter_…
     """
     if name not in BACKBONES:
         raise Problem("backbone_unknown", name=name, known=", ".join(BACKBONES))
@@ -171,7 +172,11 @@ def create(name: str = "starter", *, size: int = 112, neck_name: str = "auto", d
         raise Problem("size_bad", size=size, patch=patch, near=max(2, round(size / patch)) * patch)
     with torch.random.fork_rng(devices=[]):
         network = timm.create_model(origin.architecture, pretrained=False, img_size=size, num_classes=0)
-    weights = starter.weights(progress) if origin.hub is None else hub.weights(origin.architecture, origin.hub, progress)
+    if origin.hub is None:
+        kept = starter.load(progress)
+        weights, name = kept.weights, kept.name  # the hub's stand-in for the starter is another backbone: no neck of ours
+    else:
+        weights = hub.weights(origin.architecture, origin.hub, progress)
     network.load_state_dict(_fitted(weights, network), strict=True)
     config = network.pretrained_cfg
     if origin.hub and "augreg" in origin.hub:

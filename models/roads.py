@@ -16,14 +16,11 @@ import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from forget_me_not.models.download import Progress, digest, download, reason, within
+from forget_me_not.models import hub
+from forget_me_not.models.download import Progress, digest, download, reason
 
-HUB_REPOSITORY, HUB_FILE = "timm/vit_small_patch14_dinov2.lvd142m", "model.safetensors"
-HUB_PATIENCE = 4.0
-"""Seconds; the hub is asked twice (what the file is, then for the file), so a silent one costs at most 8."""
+HUB_REPOSITORY = "timm/vit_small_patch14_dinov2.lvd142m"
 
 
 class Closed(Exception):  # noqa: N818 - a road is closed, the next may be open
@@ -95,22 +92,12 @@ def by_pip(folder: Path, progress: Progress | None = None, release: Release = ST
 def by_hub(folder: Path, progress: Progress | None = None, release: Release = STARTER) -> Path:
     """Meta's original DINOv2 ViT-S/14 (Apache-2.0) as a safetensors file: the weights of timm's `pretrained=True`.
 
-    A copy already in the hub's cache on this machine is used as it is. Not the starter: no saliency fine-tuning, so
-    other features, another fingerprint and another name.
+    Not the starter: no saliency fine-tuning, so other features, another fingerprint and another name.
     """
-    import huggingface_hub
-
-    kept = huggingface_hub.try_to_load_from_cache(HUB_REPOSITORY, HUB_FILE)
-    if isinstance(kept, str):
-        return Path(kept)
-    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
-        raise Closed("HF_HUB_OFFLINE is set")
-    url = huggingface_hub.hf_hub_url(HUB_REPOSITORY, HUB_FILE, endpoint=os.environ.get("HF_ENDPOINT"))
     try:
-        sha256 = within(HUB_PATIENCE, lambda: _hub_sha256(url))
+        return hub.fetch(HUB_REPOSITORY, folder / "hub.safetensors", progress)
     except OSError as broken:
         raise Closed(reason(broken)) from broken
-    return _downloaded(url, folder / "hub.safetensors", sha256, progress, patience=HUB_PATIENCE, tries=1)
 
 
 ROADS = {"link": by_link, "pip": by_pip, "hub": by_hub}
@@ -153,23 +140,3 @@ def _pip(command: str, *arguments: str, seconds: float) -> str:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
         raise Closed(reason(RuntimeError(errors[-1].removeprefix("ERROR:") if errors else f"pip ended with {done.returncode}")))
     return done.stdout
-
-
-class _Stay(HTTPRedirectHandler):
-    """Follows no redirect: the hub's own answer carries the sha256, the storage behind it does not."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-def _hub_sha256(url: str) -> str | None:
-    """The sha256 the hub states for a large file, None where it states none."""
-    request = Request(url, method="HEAD", headers={"User-Agent": "forget-me-not"})
-    try:
-        headers = build_opener(_Stay).open(request, timeout=HUB_PATIENCE).headers
-    except HTTPError as answer:
-        if answer.code >= 400:
-            raise OSError(f"the hub answered {answer.code}") from answer
-        headers = answer.headers
-    stated = (headers.get("X-Linked-Etag") or "").strip('"')
-    return stated if len(stated) == 64 else None

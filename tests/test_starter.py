@@ -22,13 +22,13 @@ import torch
 from onnx import helper, numpy_helper
 from safetensors.torch import load_file, save_file
 
-from forget_me_not.models import folders, roads, starter
+from forget_me_not.models import folders, hub, roads, starter
 from forget_me_not.models.convert import convert
 from forget_me_not.models.core import Problem
 from forget_me_not.models.download import digest, download
-from forget_me_not.models.roads import HUB_FILE, HUB_REPOSITORY, Closed, Release
+from forget_me_not.models.roads import HUB_REPOSITORY, Closed, Release
 
-HUB_PATH = f"/{HUB_REPOSITORY}/resolve/main/{HUB_FILE}"
+HUB_PATH = f"/{HUB_REPOSITORY}/resolve/main/{hub.FILE}"
 CONTENT = bytes(np.random.default_rng(0).integers(0, 256, 3_000_000, dtype=np.uint8))
 
 
@@ -397,15 +397,15 @@ def test_hub_takes_the_copy_in_its_own_cache(tmp_path):
     repository = tmp_path / "hub" / f"models--{HUB_REPOSITORY.replace('/', '--')}"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text("abc")
-    kept = repository / "snapshots" / "abc" / HUB_FILE
+    kept = repository / "snapshots" / "abc" / hub.FILE
     kept.parent.mkdir(parents=True)
     kept.write_bytes(CONTENT)
     assert roads.by_hub(tmp_path).samefile(kept)
 
 
 def test_a_hub_that_does_not_answer_costs_at_most_ten_seconds(silent, shelf, tmp_path, monkeypatch):
-    assert 2 * roads.HUB_PATIENCE <= 8
-    monkeypatch.setattr(roads, "HUB_PATIENCE", 0.5)
+    assert 2 * hub.PATIENCE <= 8
+    monkeypatch.setattr(hub, "PATIENCE", 0.5)
     monkeypatch.setenv("HF_ENDPOINT", silent)
     began = time.monotonic()
     with pytest.raises(Closed):

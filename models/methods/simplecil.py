@@ -25,7 +25,7 @@ from forget_me_not.models.registry import register
     paper="arXiv:2303.07338",
     stores="One mean feature a class and task",
     parameters="d a class",
-    deviations=("A class that comes back in a later task (a new domain) gets a second prototype and scores the better of the two.",),
+    deviations=("A class that comes back in a later task (a new domain) gets a second prototype; the better one counts.",),
 )
 class SimpleCIL:
     """Class means; the result depends on neither the order of the classes nor their split into tasks."""
