@@ -132,7 +132,12 @@ class Batch:
         return self.source.get(self.index, FEATURE).to(self.source.vit.device)
 
     def cls_through(self, edit: Edit) -> Tensor:
-        """(B, D) z with `edit` applied in blocks >= reads.cut; differentiable in what the edit holds."""
+        """(B, D) z with `edit` applied in blocks >= reads.cut; differentiable in what the edit holds.
+
+        An edit that no longer changes (it has a key) is computed once a photo and kept.
+        """
+        if edit.key is not None:
+            return self.source.get(self.index, FEATURE, edit).to(self.source.vit.device)
         return self.source.vit.features(self.h, self.reads.cut, edit)
 
 
