@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forget_me_not.models.backbone import FrozenViT
     from forget_me_not.models.images import ImageSet
 
-CODE = "1"
+CODE = "2"
 """Raised whenever this file changes what an activation is; part of every key."""
 
 CHUNK = 4
