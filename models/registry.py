@@ -144,17 +144,20 @@ def settings_of(learner: type) -> tuple[Setting, ...]:
 
 
 def _argument_help(doc: str) -> dict[str, str]:
-    found, inside, last = {}, False, None
-    for line in doc.splitlines():
-        if line.strip() == "Args:":
-            inside = True
-        elif inside and (match := re.match(r"\s{4}(\w+): (.+)", line)):
+    """Argument -> help, from the lines under `Args:`; deeper lines go on with the argument above them."""
+    lines = iter(doc.expandtabs().splitlines())
+    next((line for line in lines if line.strip() == "Args:"), None)
+    found, margin, last = {}, None, ""
+    for line in filter(str.strip, lines):
+        indent = len(line) - len(line.lstrip())
+        margin = indent if margin is None else margin
+        if indent > margin and last:
+            found[last] += " " + line.strip()
+        elif indent == margin and (match := re.match(r"(\w+): (.+)", line.strip())):
             last = match[1]
             found[last] = match[2].strip()
-        elif inside and last and re.match(r"\s{8,}\S", line):
-            found[last] += " " + line.strip()
-        elif inside and line.strip() and not line.startswith(" "):
-            inside = False
+        else:
+            break
     return found
 
 
