@@ -74,7 +74,8 @@ def run(stream: Stream, method: Method, *, seed: int = 0, name: str = "", done: 
         if t + 1 < len(stream.tasks) and stop():
             yield tell(Stopped(t + 1))
             return
-    yield tell(Finished(metrics.summary(told)))
+    summary = metrics.summary(told)
+    yield tell(Finished(summary | {"matrix": tuple(map(tuple, summary["matrix"]))}))
 
 
 def _started(stream: Stream, seed: int, name: str, evaluate: str) -> RunStarted:
