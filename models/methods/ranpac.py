@@ -1,0 +1,148 @@
+"""RanPAC: frozen features through a random projection and a ReLU, and a ridge classifier on statistics that only add up.
+
+McDonnell, Gong, Parvaneh, Abbasnejad, van den Hengel, "RanPAC: Random Projections and Pre-trained Models for Continual
+Learning", NeurIPS 2023, arXiv:2307.02251. The linear head of the authors' code, not the cosine head of PILOT's port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from forget_me_not.models import ridge
+from forget_me_not.models.adapters import Adapters, first_block, micro
+from forget_me_not.models.backbone import FrozenViT
+from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
+from forget_me_not.models.first_session import adapted
+from forget_me_not.models.registry import Slider, register
+
+SHARPNESS = 10.0
+"""Factor on the logits, which lie around 0 to 1: a softmax of them then means something. No answer changes."""
+
+Choice = Callable[[Tensor, Tensor, float, torch.Generator], Generator[None, None, float]]
+
+
+def _held_out(h: Tensor, y: Tensor, penalty: float, rng: torch.Generator) -> Generator[None, None, float]:
+    found = yield from ridge.held_out_penalty(h, y, rng)
+    return penalty if found is None else found
+
+
+def _fixed(h: Tensor, y: Tensor, penalty: float, rng: torch.Generator) -> Generator[None, None, float]:
+    return penalty
+    yield  # a generator that has nothing to wait for
+
+
+PENALTY: dict[str, Choice] = {"held out": _held_out, "fixed": _fixed}
+"""lambda for a task's projected photos (n, M) and targets (n, C), given the setting: chosen on a fifth of them, or as set."""
+
+
+@register(
+    "ranpac",
+    title="RanPAC",
+    family="Prototypes",
+    line="Thousands of random features and one exact solve. Order does not matter.",
+    paper="arXiv:2307.02251",
+    stores="Sums over photos of random features (as their square root) and of their classes; with phase 1 also an adapter",
+    parameters="M a class; with phase 1 also 2 d r + r + d a block, once",
+    deviations=(
+        "M is 4000, not 10,000: a laptop solves it in a second and the accuracy is the same on small streams.",
+        "Phase 1 is an adapter only (the paper picks adapter, SSF or prompts by data set) and is off by default.",
+        "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",
+        "One view of every training photo instead of random crops.",
+        "A class that comes back (a new domain) adds to the sums of that class; it needs no second row.",
+    ),
+    presets={
+        "frozen": {},
+        "demo": {"first_task": "adapter"},
+        "paper": {"first_task": "adapter", "width": 10000, "blocks": 24},
+    },
+)
+class RanPAC:
+    """Args:
+    width: Random features M.
+    penalty: How lambda is set; held out = the best of 17 values on a fifth of the newest task's photos.
+    strength: The ridge penalty lambda where it is fixed, and of a task with a single photo.
+    first_task: Whether the first task adapts the network (phase 1) before it is frozen.
+    blocks: Phase 1, how many of the last blocks get an adapter (more than there are = all).
+    rank: Phase 1, width of an adapter's bottleneck.
+    epochs: Phase 1, passes over the photos of the first task.
+    lr: Phase 1, learning rate of SGD with momentum 0.9, cosine per step.
+    batch: Phase 1, photos in a training step.
+    """
+
+    def __init__(
+        self,
+        vit: FrozenViT,
+        *,
+        width: Annotated[int, Slider(16, 20000, 1, expert=False)] = 4000,
+        penalty: Literal["held out", "fixed"] = "held out",
+        strength: Annotated[float, Slider(1e-8, 1e8, log=True)] = 1e4,
+        first_task: Literal["frozen", "adapter"] = "frozen",
+        blocks: Annotated[int, Slider(1, 24, 1)] = 3,
+        rank: Annotated[int, Slider(1, 256, 1)] = 64,
+        epochs: Annotated[int, Slider(1, 100, 1)] = 20,
+        lr: Annotated[float, Slider(1e-5, 1, log=True)] = 0.01,
+        batch: Annotated[int, Slider(1, 256, 1)] = 48,
+    ):
+        first = first_block(vit, blocks)
+        self.vit, self.device, self.adapts = vit, vit.device, first_task == "adapter"
+        self.reads = Reads(cut=first, query=True) if self.adapts else Reads()
+        self.blocks, self.rank = range(first, vit.depth), rank
+        self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "micro": micro(vit, first) if self.adapts else None}
+        self.width, self.choose, self.strength = width, PENALTY[penalty], strength
+        self.projection = torch.zeros(vit.width, 0, device=self.device)
+        self.roots: tuple[tuple[Tensor, Tensor], ...] = ()
+        self.edit: Adapters | None = None
+        self.weight = torch.zeros(0, 0, device=self.device)
+
+    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
+        projection, edit = self.projection, self.edit
+        if not self.roots:
+            projection = torch.randn(self.vit.width, self.width, generator=rng).to(self.device)
+            if self.adapts:
+                values = yield from adapted(task, Adapters, self.blocks, self.vit.width, self.rank, rng, **self.descent)
+                edit = Adapters.frozen(values, self.blocks[0])
+        if edit is not None:
+            for _ in task.train.encode(edit):
+                yield None
+        classes = 1 + max(max(task.classes), self.weight.shape[1] - 1)
+        h = project(task.train.cls(edit).to(self.device), projection)
+        y = ridge.one_hot(task.train.labels, classes)
+        strength = yield from self.choose(h, y, self.strength, rng)
+        root = yield from ridge.square_root(h, y)
+        roots = (*self.roots, root)
+        rows = torch.cat([r for r, _ in roots])
+        targets = torch.cat([F.pad(t, (0, classes - t.shape[1])) for _, t in roots])
+        weight = yield from ridge.solve(rows, targets, strength)
+        self.projection, self.edit, self.roots = projection, edit, roots
+        self.weight = weight.float().to(self.device)
+        yield Log(measures={"penalty": strength})
+
+    def predict(self, batch: Batch) -> Prediction:
+        z = batch.cls if self.edit is None else batch.cls_through(self.edit)
+        return Prediction(SHARPNESS * project(z, self.projection) @ self.weight, feature=z)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        parts = {"fixed.projection": self.projection, "weight": self.weight} if self.roots else {}
+        for t, (rows, targets) in enumerate(self.roots):
+            parts |= {f"statistic.{t:03d}.rows": rows, f"statistic.{t:03d}.targets": targets}
+        if self.edit is not None:
+            parts |= {f"adapter.{k}": v for k, v in self.edit.values.items()}
+        return parts
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        tasks = sorted({k.split(".")[1] for k in state if k.startswith("statistic.")})
+        self.roots = tuple((state[f"statistic.{t}.rows"], state[f"statistic.{t}.targets"]) for t in tasks)
+        self.projection = state.get("fixed.projection", torch.zeros(self.vit.width, 0)).to(self.device)
+        self.weight = state.get("weight", torch.zeros(0, 0)).to(self.device)
+        values = {k.removeprefix("adapter."): v.to(self.device) for k, v in state.items() if k.startswith("adapter.")}
+        self.edit = Adapters.frozen(values, self.blocks[0]) if values else None
+
+
+def project(z: Tensor, projection: Tensor) -> Tensor:
+    """ReLU(z W) (B, M) of features z (B, D) and the random matrix W (D, M)."""
+    return F.relu(z @ projection)
