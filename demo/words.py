@@ -15,10 +15,14 @@ LANGUAGES = ("en", "ja")
 @cache
 def words(language: str = "en") -> Mapping[str, str]:
     """Every sentence by its key in `language`; English where a language lacks one, or is unknown."""
-    english = json.loads((TEXT / "en.json").read_text("utf-8"))
-    if language not in LANGUAGES[1:]:
-        return english
-    return english | json.loads((TEXT / f"{language}.json").read_text("utf-8"))
+    english = _read("en")
+    return english | _read(language) if language in LANGUAGES[1:] else english
+
+
+def _read(language: str) -> dict[str, str]:
+    """The page's words and, in a folder of their own, the sentences of all problems and notes."""
+    files = (TEXT / f"{language}.json", TEXT / "problems" / f"{language}.json")
+    return {key: sentence for file in files for key, sentence in json.loads(file.read_text("utf-8")).items()}
 
 
 def fill(sentence: str, values: Mapping[str, Any]) -> str:

