@@ -201,9 +201,10 @@ class Log:
 class Method(Protocol):
     """A continual learner. `__init__(self, vit, *, setting: Annotated[…] = default, …)` declares its settings.
 
-    Methods replace tensors, never write into one they have handed out: a snapshot is a dict of references. Two class
-    attributes are optional: sees = "all so far" (a bound gets the union of all tasks), and chooses_by_key = True (published
-    code takes the module most photos of a batch chose, rather than the one of least mean entropy).
+    Methods replace tensors, never write into one they have handed out: a snapshot is a dict of references. Three class
+    attributes are optional: sees = "all so far" (a bound gets the union of all tasks), chooses_by_key = True (published
+    code takes the module most photos of a batch chose, rather than the one of least mean entropy), and portion, how many
+    photos `predict` is asked about at once when testing (many deep modules: few, so that others get their turn).
     """
 
     reads: Reads

@@ -154,7 +154,7 @@ def _answers(stream: Stream, judged: range, method: Method, t: int, seed: int) -
     photos, own = Samples.union(tests), torch.cat([torch.full((len(s),), j) for s, j in zip(tests, judged, strict=True)])
     # Batches mix all tasks, so a method that looks at its neighbours gains nothing from them.
     order = torch.randperm(len(photos), generator=rng_for(seed, 1_000_000 + t))
-    size, parts = (64 if method.reads.cut == FEATURE else 8), []
+    size, parts = getattr(method, "portion", 64 if method.reads.cut == FEATURE else 8), []
     with torch.no_grad():
         for batch, at in zip(photos.pick(order).batches(size), order.split(size), strict=True):
             prediction = method.predict(batch.unlabelled())
