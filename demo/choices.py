@@ -24,7 +24,9 @@ def settings(given: Any) -> dict[str, dict[str, Any]]:
     """{method: {name: plain value}}; Problem where it is something else."""
 
     def plain(value: Any) -> bool:
-        return math.isfinite(value) if isinstance(value, float) else isinstance(value, bool | int | str) and len(str(value)) < MANY
+        if isinstance(value, float):
+            return math.isfinite(value)
+        return isinstance(value, bool | int | str) and len(str(value)) < MANY
 
     good = isinstance(given, dict) and len(given) <= MANY and all(
         isinstance(v, dict) and len(v) <= MANY and all(plain(x) for x in v.values()) for v in given.values())

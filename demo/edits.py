@@ -12,50 +12,45 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from forget_me_not.demo import choices
+from forget_me_not.demo import choices, undo
 from forget_me_not.models.archive import clean as clean_name, natural
 from forget_me_not.models.problem import Problem
 
 NAME_LENGTH = 60
-UNDO_DEPTH = 20
 CLASS_LIMIT = 500
 KINDS = ("class", "domain", "task")
 
-Data = dict[str, Any]
+Data = undo.Data
 
 
 def blank(pid: str) -> Data:
     """A new project with nothing in it."""
     return {"format": 1, "id": pid, "name": "", "version": 0, "kind": "class", "next_id": 1, "preset": "2", "classes": [],
-            "tasks": [], "domain_order": [], "photos": [], "doubles": 0, "runs": [], "undo": [],
+            "tasks": [], "domain_order": [], "photos": [], "runs": [], "undo": [],
             "chosen": {"methods": ["tosca", "finetune"], "settings": {}, "seed": 0}}
 
 
 def clean(name: Any) -> str:
     """`name` as display text of at most 60 characters: NFC, no control or direction characters; nothing stays nothing."""
-    text = str(name or "")[:1000]
-    return clean_name(text)[:NAME_LENGTH].strip() if text.strip() else ""
+    text = str(name or "")[:1000].encode("utf-8", "replace").decode()
+    kept = clean_name(text)
+    return "" if kept == "?" and "?" not in text else kept[:NAME_LENGTH].strip()
 
 
 def apply(data: Data, edit: Mapping[str, Any]) -> None:
     """Does one edit ({"do": name, …}) in place; Problem where it cannot be done."""
-    action = EDITS.get(edit.get("do"))
+    action = EDITS.get(str(edit.get("do")))
     if action is None:
         raise Problem("edit_unknown", do=str(edit.get("do"))[:40])
     action(data, edit)
-    if data["preset"] in ("1", "2", "4") and edit["do"] in ("add_class", "delete_class"):
+    if data["preset"] in undo.SIZES and edit["do"] in ("add_class", "delete_class", "undo"):
         arrange(data, data["preset"])
-
-
-def find_class(data: Data, name: str) -> Data | None:
-    """The class shown as `name`, or None."""
-    return next((c for c in data["classes"] if c["name"] == name), None)
 
 
 def imported_class(data: Data, name: str) -> Data:
     """The class called `name`, made where it is missing, at its natural place among the classes that came with photos."""
     name = clean(name)
-    found = find_class(data, name)
+    found = undo.find_class(data, name)
     if found:
         return found
     later = (i for i, c in enumerate(data["classes"]) if c["imported"] and natural(c["key"]) > natural(name))
@@ -64,11 +59,8 @@ def imported_class(data: Data, name: str) -> Data:
 
 def arrange(data: Data, how: str) -> None:
     """Puts all classes that are not left out into tasks of "1", "2" or "4", keeping the names of tasks by position."""
-    size, names = int(how), [t["name"] for t in data["tasks"]]
-    out = {c["id"] for c in data["classes"] if c.get("out")}
-    order = [c["id"] for c in data["classes"] if c["id"] not in out]
-    groups = [order[i:i + size] for i in range(0, len(order), size)]
-    data["tasks"] = [{"name": names[i] if i < len(names) else "", "classes": g} for i, g in enumerate(groups)]
+    names = [t["name"] for t in data["tasks"]]
+    data["tasks"] = [{"name": names[i] if i < len(names) else "", "classes": g} for i, g in enumerate(undo.dealt(data, how))]
 
 
 def task_of(data: Data, class_id: int) -> int:
@@ -92,7 +84,7 @@ def _new_class(data: Data, name: str, at: int, imported: bool) -> Data:
     made = {"id": data["next_id"], "name": name, "key": key, "imported": imported}
     data["next_id"] += 1
     data["classes"].insert(at, made)
-    if data["preset"] in ("1", "2", "4"):
+    if data["preset"] in undo.SIZES:
         arrange(data, data["preset"])
     elif data["tasks"] and not data["tasks"][-1]["classes"]:
         data["tasks"][-1]["classes"].append(made["id"])
@@ -117,7 +109,7 @@ def _task(data: Data, edit: Mapping[str, Any]) -> int:
 
 def _add_class(data: Data, edit: Mapping[str, Any]) -> None:
     name = clean(edit.get("name"))
-    if find_class(data, name):
+    if undo.find_class(data, name):
         raise Problem("class_exists", name=name)
     _new_class(data, name, len(data["classes"]), imported=False)
 
@@ -126,7 +118,7 @@ def _rename_class(data: Data, edit: Mapping[str, Any]) -> None:
     found, name = _class(data, edit), clean(edit.get("name"))
     if not name:
         raise Problem("name_empty")
-    if find_class(data, name) not in (None, found):
+    if undo.find_class(data, name) not in (None, found):
         raise Problem("class_exists", name=name)
     found["name"] = name
 
@@ -136,7 +128,7 @@ def _delete_class(data: Data, edit: Mapping[str, Any]) -> None:
     photos = [p for p in data["photos"] if p["class"] == found["id"]]
     task = task_of(data, found["id"])
     place = data["tasks"][task]["classes"].index(found["id"]) if task >= 0 else 0
-    remember(data, "undo_class", {"name": found["name"], "count": len(photos)},
+    undo.remember(data, "undo_class", {"name": found["name"], "count": len(photos)},
              {"class": found, "at": data["classes"].index(found), "photos": photos, "task": task, "place": place})
     data["classes"].remove(found)
     data["photos"] = [p for p in data["photos"] if p["class"] != found["id"]]
@@ -147,51 +139,25 @@ def _delete_class(data: Data, edit: Mapping[str, Any]) -> None:
 
 
 def _delete_photo(data: Data, edit: Mapping[str, Any]) -> None:
-    found = next((p for p in data["photos"] if p["sha"] == edit.get("sha")), None)
-    if found is None:
+    inside = edit.get("class")
+    found = [p for p in data["photos"] if p["sha"] == edit.get("sha") and inside in (None, p["class"])]
+    if not found:
         raise Problem("photo_unknown")
-    name = next(c["name"] for c in data["classes"] if c["id"] == found["class"])
-    remember(data, "undo_photo", {"name": name}, {"photos": [found]})
-    data["photos"].remove(found)
+    name = next(c["name"] for c in data["classes"] if c["id"] == found[0]["class"])
+    undo.remember(data, "undo_photo", {"name": name}, {"photos": found})
+    data["photos"] = [p for p in data["photos"] if p not in found]
 
 
 def _delete_task(data: Data, edit: Mapping[str, Any]) -> None:
     index = _task(data, edit)
     task = data["tasks"].pop(index)
-    remember(data, "undo_task", {"name": task["name"], "number": index + 1}, {"task": index, "whole": task})
+    kept = {"task": index, "whole": task, "preset": data["preset"]}
+    undo.remember(data, "undo_task", {"name": task["name"], "number": index + 1}, kept)
     _by_hand(data)
 
 
-def remember(data: Data, code: str, values: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-    """Puts one step on the undo stack, which forgets its oldest beyond 20."""
-    data["undo"].append({"code": code, "values": dict(values), "kept": dict(kept)})
-    del data["undo"][:-UNDO_DEPTH]
-
-
 def _undo(data: Data, edit: Mapping[str, Any]) -> None:
-    if not data["undo"]:
-        raise Problem("undo_nothing")
-    kept = data["undo"].pop()["kept"]
-    if "class" in kept:
-        back = kept["class"]
-        if find_class(data, back["name"]):
-            back = {**back, "name": _free_name(data, back["name"])}
-        data["classes"].insert(min(kept["at"], len(data["classes"])), back)
-        if "task_name" in kept:
-            at = min(kept["task"], len(data["tasks"]))
-            data["tasks"].insert(at, {"name": kept["task_name"], "classes": [back["id"]]})
-        elif 0 <= kept["task"] < len(data["tasks"]):
-            data["tasks"][kept["task"]]["classes"].insert(kept["place"], back["id"])
-    if "whole" in kept:
-        known, placed = {c["id"] for c in data["classes"]}, {c for t in data["tasks"] for c in t["classes"]}
-        task = {"name": kept["whole"]["name"], "classes": [c for c in kept["whole"]["classes"] if c in known - placed]}
-        data["tasks"].insert(min(kept["task"], len(data["tasks"])), task)
-    there, ids = {p["sha"] for p in data["photos"]}, {c["id"] for c in data["classes"]}
-    data["photos"] += [p for p in kept.get("photos", ()) if p["sha"] not in there and p["class"] in ids]
-
-
-def _free_name(data: Data, name: str) -> str:
-    return next(n for n in (f"{name} ({k})" for k in range(2, 10_000)) if not find_class(data, n))
+    undo.take_back(data)
 
 
 def _by_hand(data: Data) -> None:
@@ -244,7 +210,7 @@ def _move_task(data: Data, edit: Mapping[str, Any]) -> None:
 
 def _preset(data: Data, edit: Mapping[str, Any]) -> None:
     how = str(edit.get("how"))
-    if how in ("1", "2", "4"):
+    if how in undo.SIZES:
         arrange(data, how)
         data["preset"] = how
     elif how == "shuffle":

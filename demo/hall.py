@@ -100,7 +100,7 @@ class Hall:
     def close(self) -> None:
         """Lets go of every run as it is; the next worker takes them up."""
         for job in self.jobs.values():
-            job.release()
+            job.leave()
 
     # Commands
 

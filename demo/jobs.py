@@ -140,7 +140,6 @@ class Job:
         self.problem = said.get("problem")
         self.restarted = bool(said.get("restarted"))
         self.tries = int(said.get("tries", 0))
-        self.held = self.status == "paused"  # waits paused, not queued, when it is taken up again
         self.used = 0.0  # seconds it has had, for fair turns
         self.grad = True  # torch's grad mode where its iterator stands
         self._stop = False
@@ -182,6 +181,13 @@ class Job:
             self._steps.close()
             self._steps = None
         self._lock.release()
+
+    def leave(self) -> None:
+        """Lets go of the run in good order: that this worker ends is no fault of the run."""
+        if self.status == "running" and self.tries:
+            self.tries = 0
+            self.set("running")
+        self.release()
 
     def set(self, status: str, problem: Mapping[str, Any] | None = None) -> None:
         """Says where the run stands."""
@@ -237,9 +243,8 @@ class Job:
     def _note(self, event: Event | None) -> None:
         if isinstance(event, TaskFinished):
             self.tries = 0
-            if self._pause_after_task:
-                self._pause_after_task = False
-                self.set("paused")
+            self.set("paused" if self._pause_after_task else self.status)
+            self._pause_after_task = False
         elif isinstance(event, Finished):
             self.set("finished")
         elif isinstance(event, Stopped):

@@ -10,6 +10,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Project:
         self._data: edits.Data | None = None
         self._stamp: tuple[int, int] | None = None
         self._images: tuple[int, ImageSet] | None = None
+        self._arriving: Counter[str] = Counter()
 
     @classmethod
     def create(cls, root: Path) -> Project:
@@ -59,6 +61,7 @@ class Project:
 
     @property
     def id(self) -> str:
+        """128 random bits in hex."""
         return self.folder.name
 
     @property
@@ -85,10 +88,22 @@ class Project:
 
     def add(self, incoming: Iterable[Incoming]) -> tuple[int, list[dict[str, Any]]]:
         """(photos added, those left out as {"name", "code", "values"}). Problem("photos_full") beyond 2,000."""
+        incoming = list(incoming)
+        with self.lock:
+            self._arriving.update(item.photo.sha for item in incoming)
+        try:
+            endings = [self._keep(item.photo) for item in incoming[:PHOTO_LIMIT]]  # before the lock: a zip takes seconds
+            return self._place(incoming, endings)
+        finally:
+            with self.lock:
+                self._arriving -= Counter(item.photo.sha for item in incoming)
+
+    def _place(self, incoming: Sequence[Incoming], endings: Sequence[str]) -> tuple[int, list[dict[str, Any]]]:
+        """As `add`, for photos whose files are there."""
         added, skipped = 0, []
         with self._changing() as data:
             there = {(p["sha"], p["class"], p["name"]) for p in data["photos"]}
-            for item in incoming:
+            for item, ext in zip_longest(incoming, endings):
                 photo = item.photo
                 if len(data["photos"]) >= PHOTO_LIMIT:
                     if not added:
@@ -99,7 +114,6 @@ class Project:
                 if (photo.sha, label["id"], photo.name) in there:
                     skipped.append({"name": photo.name, "code": "photo_there", "values": {"class": label["name"]}})
                     continue
-                ext = self._keep(photo)
                 data["photos"].append({"sha": photo.sha, "ext": ext, "name": photo.name, "class": label["id"],
                                        "domain": photo.domain, "phash": f"{photo.phash:016x}"})  # fmt: skip
                 there.add((photo.sha, label["id"], photo.name))
@@ -147,10 +161,11 @@ class Project:
             write_bytes(made, rendered(decode(data, known["name"]), side), durable=False)
         return made
 
-    def sweep(self, keep: Iterable[str] = ()) -> int:
-        """Files removed: those of photos that have left the project and its undo stack, except `keep`."""
+    def sweep(self) -> int:
+        """Files removed: those of photos that have left the project and its undo stack, and that no unfinished run needs."""
         with self.lock:
-            wanted = {p["sha"] for p in self.data["photos"]} | {p["sha"] for p in self._undone()} | set(keep) | self._pinned()
+            wanted = {p["sha"] for p in self.data["photos"]} | {p["sha"] for p in self._undone()} | self._pinned()
+            wanted |= {sha for sha, times in self._arriving.items() if times > 0}
             gone = [path for part in ("photos", "thumbs", "full") for path in (self.folder / part).glob("[0-9a-f]*.*")
                     if path.stem not in wanted]  # fmt: skip
             for path in gone:
@@ -216,7 +231,7 @@ def rendered(image: Image.Image, side: int) -> bytes:
 def tasks_of(data: edits.Data) -> list[dict[str, Any]]:
     """The tasks as learnt: {"name", "classes": ids} and, for domains, "domain": one a style with the classes that are in it."""
     if data["kind"] != "domain":
-        return [dict(task) for task in data["tasks"]]
+        return [{"name": task["name"], "classes": list(task["classes"])} for task in data["tasks"]]
     inside = {c for task in data["tasks"] for c in task["classes"]}
     there = {(p["domain"], p["class"]) for p in data["photos"]}
     order = [c["id"] for c in data["classes"] if c["id"] in inside]
@@ -239,8 +254,8 @@ def shown(data: edits.Data, images: ImageSet) -> dict[str, Any]:
     found = reasons(data, images)
     return {
         "id": data["id"], "name": data["name"], "version": data["version"], "kind": data["kind"], "preset": data["preset"],
-        "classes": classes, "tasks": tasks_of(data), "domains": edits.domains(data), "chosen": data["chosen"],
-        "runs": data["runs"], "undo": undo and {"code": undo["code"], "values": undo["values"]},
+        "classes": classes, "tasks": tasks_of(data), "domains": edits.domains(data), "chosen": dict(data["chosen"]),
+        "runs": list(data["runs"]), "undo": undo and {"code": undo["code"], "values": undo["values"]},
         "ready": {"ok": not found, "reasons": found},
         "counts": {"photos": len(data["photos"]), "classes": len(classes), "doubles": sum(d.exact for d in images.doubles),
                    "near": sum(n for n in members.values() if n > 1)},

@@ -32,9 +32,6 @@ def reasons(data: edits.Data, images: ImageSet) -> list[Reason]:
     if data["kind"] == "domain":
         if len(edits.domains(data)) < 2:
             found.append(_reason("one_domain", {}, {"do": "kind", "kind": "class"}))
-        bare = sum(1 for p in data["photos"] if p["class"] in taught and not p["domain"])
-        if bare and len(edits.domains(data)) >= 2:
-            found.append(_reason("no_domain", {"count": bare}))
     else:
         found += [_reason("task_bare", {"number": i + 1, "name": t["name"]}, {"do": "delete_task", "task": i})
                   for i, t in enumerate(data["tasks"]) if not t["classes"]]  # fmt: skip
@@ -60,6 +57,9 @@ def notes(data: edits.Data, images: ImageSet, cls: Mapping[str, Any]) -> list[di
     torn = sum(cls["key"] in double.classes for double in images.doubles if double.exact)
     if torn:
         found.append({"code": "note_torn", "values": {"count": torn}})
+    bare = sum(not p.domain for p in mine) if data["kind"] == "domain" else 0
+    if bare:
+        found.append({"code": "note_no_style", "values": {"count": bare}})
     return found
 
 
@@ -67,7 +67,7 @@ def _counts(data: edits.Data, images: ImageSet, cls: Mapping[str, Any]) -> list[
     """(style, usable photos) of a class in each place it is taught."""
     count: defaultdict[str, int] = defaultdict(int)
     for photo in images.photos:
-        if photo.label == cls["key"]:
+        if photo.label == cls["key"] and (photo.domain or data["kind"] != "domain"):
             count[photo.domain if data["kind"] == "domain" else ""] += 1
     return sorted(count.items()) or [("", 0)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -34,6 +35,7 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(routes(session, local))
     app.add_exception_handler(Problem, _problem)
+    app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own
     if page:
         import gradio as gr
 
@@ -74,7 +76,8 @@ def serve(host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False,
 
     config = uvicorn.Config(application(session, local), log_level="warning", proxy_headers=True, timeout_graceful_shutdown=3)
     try:
-        _Server(config, opened).run(sockets=[listener])
+        with contextlib.suppress(KeyboardInterrupt):
+            _Server(config, opened).run(sockets=[listener])
     finally:
         client.stop()
         listener.close()

@@ -26,6 +26,7 @@ IN_MEMORY = 64
 """Projects whose data stays in memory; the rest are read when asked for."""
 METHODS_AT_ONCE = 12
 UNFINISHED = ("queued", "running", "paused")
+LEFT_OVER = 3600.0
 RUNS_WAITING = 64
 """Runs of a project that may be unfinished at a time."""
 
@@ -37,6 +38,9 @@ class Session:
         self.home, self.client = home, client
         for part in ("projects", "runs", "incoming"):
             (home / part).mkdir(parents=True, exist_ok=True)
+        for left in (home / "incoming").iterdir():  # by a server that was killed
+            if time.time() - left.stat().st_mtime > LEFT_OVER:
+                left.unlink(missing_ok=True)
         self._lock = threading.Lock()
         self._projects: OrderedDict[str, Project] = OrderedDict()
 
