@@ -1,4 +1,4 @@
-"""Puts stylesheet, script and language into the served page itself: what Gradio adds with JavaScript comes after first paint, too late."""
+"""Puts stylesheet, script and language into the served page itself: what Gradio adds with JavaScript comes too late."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 FIRST = """
 <script>
 (() => {
-  const asked = new URLSearchParams(location.search), kept = name => { try { return localStorage.getItem('fmn.' + name); } catch { return null; } };
+  const asked = new URLSearchParams(location.search);
+  const kept = name => { try { return localStorage.getItem('fmn.' + name); } catch { return null; } };
   const lang = asked.get('lang') || kept('lang'), dark = kept('theme');
-  if (lang) for (const name of ['language', 'languages']) Object.defineProperty(navigator, name, {get: () => name === 'language' ? lang : [lang]});
+  const speak = (name, value) => Object.defineProperty(navigator, name, {get: () => value});
+  if (lang) { speak('language', lang); speak('languages', [lang]); }
   if (dark && !asked.has('__theme')) { asked.set('__theme', dark); history.replaceState(null, '', '?' + asked + location.hash); }
 })();
 </script>
@@ -48,7 +50,8 @@ class EarlyHead:
             parts.append(message.get("body", b""))
             if message.get("more_body"):
                 return
-            body = b"".join(parts).replace(b"<head>", b"<head>" + FIRST.encode(), 1).replace(b"</head>", LAST.encode() + b"</head>", 1)
+            body = b"".join(parts).replace(b"<head>", b"<head>" + FIRST.encode(), 1)
+            body = body.replace(b"</head>", LAST.encode() + b"</head>", 1)
             kept = [pair for pair in begun["headers"] if pair[0].lower() != b"content-length"]
             await send({**begun, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
             await send({"type": "http.response.body", "body": body})

@@ -11,7 +11,8 @@ from forget_me_not.demo.words import LANGUAGES, words
 TABS = (data, train, inside)
 """In the order of the story; their numbers, and the keys 1 to n, follow from it."""
 
-i18n = gr.I18n(**{language: {key: text for key, text in words(language).items() if key.startswith("tab.")} for language in LANGUAGES})
+_NAMES = {language: {k: v for k, v in words(language).items() if k.startswith("tab.")} for language in LANGUAGES}
+i18n = gr.I18n(**_NAMES)
 
 
 def build() -> gr.Blocks:
@@ -28,14 +29,24 @@ def build() -> gr.Blocks:
 def theme() -> gr.themes.Base:
     """Gradio's variables point at our tokens, light and dark alike, so one table of tokens rules both."""
     base = gr.themes.Base(
-        font=["Figtree", "Noto Sans JP", "Hiragino Sans", "Yu Gothic", "sans-serif"], font_mono=["ui-monospace", "monospace"],
+        font=["Figtree", "Noto Sans JP", "Hiragino Sans", "Yu Gothic", "sans-serif"],
+        font_mono=["ui-monospace", "monospace"],
         text_size=gr.themes.sizes.text_lg,
-    )  # fmt: skip
+    )
     ours = {
-        "body_background_fill": "var(--paper)", "background_fill_primary": "var(--card)", "background_fill_secondary": "var(--sunk)",
-        "body_text_color": "var(--ink)", "body_text_color_subdued": "var(--ink-2)", "border_color_primary": "var(--line)",
-        "border_color_accent": "var(--brand)", "color_accent_soft": "var(--brand-soft)", "block_background_fill": "transparent",
-        "block_border_width": "0px", "block_shadow": "none", "panel_background_fill": "transparent", "panel_border_width": "0px",
-    }  # fmt: skip
+        "body_background_fill": "var(--paper)",
+        "background_fill_primary": "var(--card)",
+        "background_fill_secondary": "var(--sunk)",
+        "body_text_color": "var(--ink)",
+        "body_text_color_subdued": "var(--ink-2)",
+        "border_color_primary": "var(--line)",
+        "border_color_accent": "var(--brand)",
+        "color_accent_soft": "var(--brand-soft)",
+        "block_background_fill": "transparent",
+        "block_border_width": "0px",
+        "block_shadow": "none",
+        "panel_background_fill": "transparent",
+        "panel_border_width": "0px",
+    }
     dark = {f"{name}_dark": value for name, value in ours.items() if hasattr(base, f"{name}_dark")}
     return base.set(**ours, **dark, block_padding="0px", layout_gap="24px", block_radius="0px")

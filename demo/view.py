@@ -1,4 +1,4 @@
-"""What a page knows of a run: `reduce` folds one event after the other into a RunView. Pure: live, resumed and recorded look the same."""
+"""What a page knows of a run: `reduce` folds event after event into a RunView; live, resumed and recorded look the same."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ TRAIN_SHARE = 0.92
 class RunView:
     """A run as far as it is known. stage: "waiting", "encode", "train", "judge", "finished", "stopped" or "failed".
 
-    task: the task at work (0-based, T when all are learnt); part: how much of it is done, 0 to 1; rows[t]: (correct, total) of
-    each task after task t; losses[t]: ((fraction of the task, loss), …); judged[t]: the whole Evaluated event; seconds[t]: by stage.
+    task: the task at work (0-based, T when all are learnt); part: how much of it is done, 0 to 1; rows[t]: (correct, total)
+    of each task after task t; losses[t]: ((fraction of the task, loss), …); judged[t]: the Evaluated event; seconds[t]: by stage.
     """
 
     method: str = ""
@@ -98,13 +98,26 @@ def seconds_left(view: RunView) -> float | None:
 def summary(view: RunView) -> dict[str, Any]:
     """What the page's status strip needs, as plain JSON data."""
     return {
-        "method": view.method, "seed": view.seed, "kind": view.kind, "stage": view.stage, "task": view.task, "part": round(view.part, 4),
-        "tasks": len(view.tasks), "tasks_done": view.done, "names": list(view.names), "encoded": view.encoded,
-        "seconds_left": seconds_left(view), "seconds": sum(sum(stage.values()) for stage in view.seconds),
-        "accuracy": overall(view, len(view.rows) - 1), "rows": [[list(cell) for cell in row] for row in view.rows],
-        "metrics": dict(view.metrics), "parameters": view.parameters, "bytes": view.bytes, "resumed": view.resumed,
+        "method": view.method,
+        "seed": view.seed,
+        "kind": view.kind,
+        "stage": view.stage,
+        "task": view.task,
+        "part": round(view.part, 4),
+        "tasks": len(view.tasks),
+        "tasks_done": view.done,
+        "names": list(view.names),
+        "encoded": view.encoded,
+        "seconds_left": seconds_left(view),
+        "seconds": sum(sum(stage.values()) for stage in view.seconds),
+        "accuracy": overall(view, len(view.rows) - 1),
+        "rows": [[list(cell) for cell in row] for row in view.rows],
+        "metrics": dict(view.metrics),
+        "parameters": view.parameters,
+        "bytes": view.bytes,
+        "resumed": view.resumed,
         "problem": {"code": view.problem[0], "values": dict(view.problem[1])} if view.problem else None,
-    }  # fmt: skip
+    }
 
 
 def _started(view: RunView, event: RunStarted) -> RunView:
@@ -135,8 +148,13 @@ def _step(view: RunView, event: Step) -> RunView:
 
 def _evaluated(view: RunView, event: Evaluated) -> RunView:
     row = tuple(zip(event.correct, event.total, strict=True))
-    return replace(view, stage="judge", part=max(view.part, TRAIN_SHARE), rows=_placed(view.rows, event.task, row, ()),
-                   judged=_placed(view.judged, event.task, event, None))
+    return replace(
+        view,
+        stage="judge",
+        part=max(view.part, TRAIN_SHARE),
+        rows=_placed(view.rows, event.task, row, ()),
+        judged=_placed(view.judged, event.task, event, None),
+    )
 
 
 def _diagnosed(view: RunView, event: Diagnosed) -> RunView:
@@ -145,13 +163,30 @@ def _diagnosed(view: RunView, event: Diagnosed) -> RunView:
 
 
 def _task_finished(view: RunView, event: TaskFinished) -> RunView:
-    return replace(view, stage="waiting", done=event.task + 1, task=event.task + 1, part=0.0, encoded=None,
-                   parameters=event.parameters, bytes=event.bytes, seconds=_placed(view.seconds, event.task, event.seconds, {}))
+    return replace(
+        view,
+        stage="waiting",
+        done=event.task + 1,
+        task=event.task + 1,
+        part=0.0,
+        encoded=None,
+        parameters=event.parameters,
+        bytes=event.bytes,
+        seconds=_placed(view.seconds, event.task, event.seconds, {}),
+    )
 
 
 def _resumed(view: RunView, event: Resumed) -> RunView:
-    return replace(_forget(view, event.task), task=event.task, done=event.task, part=0.0, stage="encode", problem=None, metrics={},
-                   resumed=True)
+    return replace(
+        _forget(view, event.task),
+        task=event.task,
+        done=event.task,
+        part=0.0,
+        stage="encode",
+        problem=None,
+        metrics={},
+        resumed=True,
+    )
 
 
 def _stopped(view: RunView, event: Stopped) -> RunView:
@@ -168,8 +203,14 @@ def _finished(view: RunView, event: Finished) -> RunView:
 
 def _forget(view: RunView, task: int) -> RunView:
     """The view without what was said of tasks >= `task`: after a kill they are learnt anew."""
-    return replace(view, rows=view.rows[:task], losses=view.losses[:task], judged=view.judged[:task],
-                   measures=view.measures[:task], seconds=view.seconds[:task])
+    return replace(
+        view,
+        rows=view.rows[:task],
+        losses=view.losses[:task],
+        judged=view.judged[:task],
+        measures=view.measures[:task],
+        seconds=view.seconds[:task],
+    )
 
 
 def _placed(items: tuple, index: int, value: Any, empty: Any) -> tuple:
@@ -179,6 +220,15 @@ def _placed(items: tuple, index: int, value: Any, empty: Any) -> tuple:
 
 
 _HANDLERS = {
-    RunStarted: _started, TaskStarted: _task_started, Encoded: _encoded, Step: _step, Evaluated: _evaluated, Diagnosed: _diagnosed,
-    TaskFinished: _task_finished, Resumed: _resumed, Stopped: _stopped, Failed: _failed, Finished: _finished,
-}  # fmt: skip
+    RunStarted: _started,
+    TaskStarted: _task_started,
+    Encoded: _encoded,
+    Step: _step,
+    Evaluated: _evaluated,
+    Diagnosed: _diagnosed,
+    TaskFinished: _task_finished,
+    Resumed: _resumed,
+    Stopped: _stopped,
+    Failed: _failed,
+    Finished: _finished,
+}

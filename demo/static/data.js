@@ -11,8 +11,8 @@ let focusClass = null;
 
 export function mountData(root) {
   const head = h('div.title', {}, h('h2', {}, t('data.title')), h('p.lead', {}, t('data.lead')), h('p.fine', {}, t('data.private')));
-  const facts = h('div.facts', {'aria-live': 'polite'}), progress = h('div.uploading', {role: 'status', hidden: true}), grid = h('div.grid'), empty = emptyState(), side = h('aside.card.side');
-  root.replaceChildren(h('div.datacols', {}, h('section', {'aria-label': t('data.title')}, head, facts, progress, empty, grid), side));
+  const facts = h('div.facts', {'aria-live': 'polite'}), row = h('div.factrow', {}, facts, acts()), progress = h('div.uploading', {role: 'status', hidden: true}), grid = h('div.grid'), empty = emptyState(), side = h('aside.card.side');
+  root.replaceChildren(h('div.datacols', {}, h('section', {'aria-label': t('data.title')}, head, row, progress, empty, grid), side));
   photoZone(root);
   document.addEventListener('paste', event => {
     const typing = event.target.closest?.('input, textarea, [contenteditable=true]');
@@ -21,7 +21,7 @@ export function mountData(root) {
   mountPlan(side);
   subscribe(() => {
     const project = store.project, classes = project?.classes ?? [], any = classes.length > 0;
-    empty.hidden = any; grid.hidden = facts.hidden = !any; side.hidden = !any; head.classList.toggle('alone', !any);
+    empty.hidden = any; grid.hidden = row.hidden = !any; side.hidden = !any; head.classList.toggle('alone', !any);
     root.firstElementChild.classList.toggle('nothing', !any);
     drawFacts(facts, project); drawProgress(progress);
     drawCards(grid, project);
@@ -31,6 +31,12 @@ export function mountData(root) {
 const nameOf = id => store.project?.classes.find(one => one.id === id)?.name ?? '';
 const noteText = note => has(`note.${note.code}`) ? t(`note.${note.code}`, note.values) : problemText(note);
 
+/** Ways to add photos to no class in particular: folders and zips bring their own. */
+function acts() {
+  const act = (picture, key, run) => h('button', {type: 'button', onclick: run}, icon(picture), t(key));
+  return h('div.acts', {}, act('file', 'data.files', () => choose()), act('folder', 'data.folder', () => choose({folder: true})), act('paste', 'data.paste', () => pasteFromButton('')));
+}
+
 function emptyState() {
   return h('div.empty', {}, bud(), h('h3', {}, t('data.empty_title')), h('p.sub', {}, t('data.empty_text')),
     h('div.acts', {}, h('button.btn', {type: 'button', dataset: {do: 'files'}, onclick: () => choose()}, icon('file'), t('data.choose_files')), h('button.btn.ghost', {type: 'button', dataset: {do: 'folder'}, onclick: () => choose({folder: true})}, icon('folder'), t('data.choose_folder')),
@@ -39,6 +45,7 @@ function emptyState() {
 }
 
 function drawFacts(node, project) {
+  if (!project) return;
   const classes = project?.classes ?? [], small = classes.filter(one => one.count < LEAST).length, counts = classes.map(one => one.count), near = (project?.counts.near ?? 0) + (project?.counts.doubles ?? 0);
   const uneven = counts.length > 1 && Math.min(...counts) > 0 && Math.max(...counts) / Math.min(...counts) >= 4;
   fill(node, [classes.length, project?.counts, small, uneven], () => [

@@ -43,7 +43,9 @@ function drawRun(box, line) {
   })) : []);
 }
 
-export const taskName = (task, at) => task?.name || t('task.n', {n: at + 1});
+/** A task's own name; one that was never named is called by its number, in this language. */
+export const isNamed = task => Boolean(task?.name) && !/^Task \d+$/.test(task.name);
+export const taskName = (task, at) => isNamed(task) ? task.name : t('task.n', {n: at + 1});
 const firstPhoto = task => store.project.classes.find(one => one.id === task.classes[0])?.photos[0] ?? null;
 
 /** The backbone on its way, a worker starting anew, a server out of reach: one calm line, gone when all is well. */

@@ -9,8 +9,9 @@ export const lang = wanted.slice(0, 2) === 'ja' ? 'ja' : 'en';
 let words = {};
 
 export async function loadWords() {
-  const read = async language => (await fetch(`lab/text/${language}.json`)).json();
-  words = lang === 'en' ? await read('en') : {...await read('en'), ...await read(lang)};
+  const languages = lang === 'en' ? ['en'] : ['en', lang];
+  const files = languages.flatMap(one => [`lab/text/${one}.json`, `lab/text/problems/${one}.json`]);
+  words = Object.assign({}, ...await Promise.all(files.map(async file => (await fetch(file)).json())));
   document.documentElement.lang = lang;
 }
 

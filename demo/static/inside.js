@@ -4,7 +4,7 @@ import {mountAsk} from './ask.js';
 import {chart, frame} from './charts.js';
 import {cursorAfter, isActive} from './clock.js';
 import {bud, dot, fill, h, hueOf, icon, pretty, segmented, title} from './dom.js';
-import {taskName} from './header.js';
+import {isNamed, taskName} from './header.js';
 import {rich, t} from './i18n.js';
 import {changed, figuresAt, shownRun, store, subscribe, titleOf} from './store.js';
 import {goTo} from './tabs.js';
@@ -75,14 +75,14 @@ function drawScrub(stick, run) {
   if (stick.dataset.run !== run.id) {
     stick.dataset.run = run.id;
     const range = h('input', {type: 'range', min: 1, max: total, step: 1, 'aria-label': t('inside.time'), oninput: () => { stop(); view.time = Number(range.value) - 1; changed(); }});
-    stick.replaceChildren(h('div.scrub', {style: {'--n': total}}, h('button.round', {type: 'button', dataset: {play: ''}, onclick: () => play(total)}), h('div.track', {}, h('div.segs', {'aria-hidden': 'true'}, Array.from({length: total}, (_, at) => h(`i.${hueOf(at)}`, {}, h('span', {}, String(at + 1)), ` ${taskName(run.tasks?.[at], at)}`))), range)), h('p.sub.now', {role: 'status'}));
+    stick.replaceChildren(h('div.scrub', {style: {'--n': total}}, h('button.round', {type: 'button', dataset: {play: ''}, onclick: () => play(total)}), h('div.track', {}, h('div.segs', {'aria-hidden': 'true'}, Array.from({length: total}, (_, at) => h(`i.${hueOf(at)}`, {}, h('span', {}, String(at + 1)), isNamed(run.tasks?.[at]) ? ` ${run.tasks[at].name}` : ''))), range)), h('p.sub.now', {role: 'status'}));
   }
   const [button, range, now] = [stick.querySelector('[data-play]'), stick.querySelector('input'), stick.querySelector('.now')], name = taskName(run.tasks?.[view.time], view.time);
   range.value = view.time + 1;
   range.setAttribute('aria-valuetext', t('task.named', {n: view.time + 1, name}));
   fill(button, Boolean(view.timer) ? 'pause' : 'play', () => [icon(view.timer ? 'pause' : 'play')]);
   button.setAttribute('aria-label', t(view.timer ? 'inside.pause' : 'inside.play'));
-  fill(now, [view.time, name], () => rich('inside.now', {n: view.time + 1, name}));
+  fill(now, [view.time, name], () => rich(isNamed(run.tasks?.[view.time]) ? 'inside.now' : 'inside.now_plain', {n: view.time + 1, name}));
   stick.querySelectorAll('.segs i').forEach((one, at) => one.classList.toggle('later', at > view.time));
 }
 function stop() { clearInterval(view.timer); view.timer = 0; }
@@ -130,7 +130,7 @@ function labels(places, height) {
     placed.push({task, x: middle(0), y});
   }
   const safe = text => text.replace(/[&<>]/g, sign => ({'&': '&amp;', '<': '&lt;', '>': '&gt;'})[sign]);
-  return placed.map(({task, x, y}) => ({x, y, text: `<b>${task + 1}</b>  ${safe(taskName(view.run.tasks?.[task], task))}`, showarrow: false, bgcolor: '@veil', borderpad: 2, font: {color: '@ink', size: 15}}));
+  return placed.map(({task, x, y}) => ({x, y, text: isNamed(view.run.tasks?.[task]) ? `<b>${task + 1}</b>  ${safe(view.run.tasks[task].name)}` : `<b>${t('task.n', {n: task + 1})}</b>`, showarrow: false, bgcolor: '@veil', borderpad: 2, font: {color: '@ink', size: 15}}));
 }
 
 function counts() {

@@ -1,6 +1,7 @@
 /* My data, right side: the order of learning. Classes are chips; drag them, or move the focused one with Alt and the arrows. */
 import {photoUrl} from './api.js';
 import {fill, h, hueOf, icon, pretty, segmented} from './dom.js';
+import {taskName} from './header.js';
 import {count, has, problemText, t} from './i18n.js';
 import {goTo} from './tabs.js';
 import {edit, store, subscribe} from './store.js';
@@ -41,7 +42,7 @@ function drawTasks(project) {
   const rows = project.tasks.map((task, at) => {
     const classes = task.classes.map(id => byId.get(id)).filter(Boolean), photo = classes[0]?.photos[0];
     const name = h('b.taskname', {contentEditable: 'true', spellcheck: false, role: 'textbox', 'aria-label': t('plan.name_of', {n: at + 1}), onkeydown: event => { if (event.key === 'Enter') { event.preventDefault(); event.target.blur(); } },
-      onblur: event => { const wanted = event.target.textContent.trim(); if (wanted && wanted !== (task.name || t('task.n', {n: at + 1}))) edit('rename_task', {task: at, name: wanted}); else event.target.textContent = task.name || t('task.n', {n: at + 1}); }}, task.name || t('task.n', {n: at + 1}));
+      onblur: event => { const wanted = event.target.textContent.trim(); if (wanted && wanted !== taskName(task, at)) edit('rename_task', {task: at, name: wanted}); else event.target.textContent = taskName(task, at); }}, taskName(task, at));
     const row = h(`li.${hueOf(at)}`, {dataset: {task: String(at)}}, h('span.bead', {class: photo ? '' : 'ghost'}, photo ? h('img', {src: photoUrl(project.id, photo), alt: ''}) : null, h('b', {}, String(at + 1))),
       h('div', {}, h('div.taskhead', {}, name, h('button.small', {type: 'button', 'aria-label': t('plan.delete', {n: at + 1}), title: t('plan.delete', {n: at + 1}), onclick: () => removeTask(at)}, icon('cross'))),
         h('div.chips', {}, classes.length ? classes.map((one, place) => chip(project, one, at, place)) : h('span.sub', {}, t('plan.empty')))));

@@ -59,6 +59,8 @@ async function followRuns() {
   const wanted = new Set([...newest.values()].map(info => info.id));
   for (const id of store.runs.keys()) if (!wanted.has(id)) store.runs.delete(id);
   for (const info of newest.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
+  const place = run => (store.cards ?? []).findIndex(card => card.name === run.method);
+  store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
   if (!store.runs.has(store.shown)) store.shown = [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
   changed();
 }

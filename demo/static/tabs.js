@@ -2,7 +2,7 @@
 import {redrawAll} from './charts.js';
 
 export const tabs = () => [...document.querySelectorAll('#story [role=tab]')].filter(tab => !tab.closest('.visually-hidden'));
-const names = () => [...document.querySelectorAll('#story [role=tabpanel]')].map(panel => panel.id.replace('tab-', ''));
+const names = () => tabs().map(tab => tab.dataset.tabId);
 export const current = () => names()[tabs().findIndex(tab => tab.getAttribute('aria-selected') === 'true')];
 
 export function goTo(name) {

@@ -2,7 +2,7 @@
 import {bud, fill, glyph, h, hueOf, icon, segmented, title} from './dom.js';
 import {chart, frame} from './charts.js';
 import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.js';
-import {modeText, taskName} from './header.js';
+import {isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
 import {mountMethods} from './methods.js';
 import {changed, command, shownRun, store, subscribe, titleOf} from './store.js';
@@ -13,7 +13,7 @@ export function mountTrain(root) {
   const side = h('aside.card.side', {'aria-label': t('methods.title')}), drawMethods = mountMethods(side);
   const strip = h('section.card.live', {'aria-label': t('strip.title')}), which = h('div.which'), rows = () => shownRun()?.figures?.view?.rows ?? [];
   const curves = frame(424, t('charts.curves'), () => table(rows())), matrix = frame(424, t('charts.matrix'), () => table(rows())), loss = frame(190, t('charts.loss'), () => lossTable());
-  const charts = h('div.charts', {}, h('div.two.even', {}, h('article.card', {id: 'chart-curves'}, title(t('charts.curves'), t('charts.curves_sub'), which), curves.parts), h('article.card', {id: 'chart-matrix'}, title(t('charts.matrix'), t('charts.matrix_sub')), matrix.parts)),
+  const charts = h('div.charts', {}, h('div.two.even', {}, h('article.card', {id: 'chart-curves'}, title(t('charts.curves'), t('charts.curves_sub')), which, curves.parts), h('article.card', {id: 'chart-matrix'}, title(t('charts.matrix'), t('charts.matrix_sub')), matrix.parts)),
     h('div.two.even', {}, h('article.card', {id: 'chart-loss'}, title(t('charts.loss'), t('charts.loss_sub')), loss.parts), h('article.card.result', {id: 'result', 'aria-live': 'polite'})));
   const empty = h('article.card.note-card', {}, bud(), h('div', {}, h('h3', {}, t('train.empty_title')), h('p.sub', {}, t('train.empty_text'))));
   root.replaceChildren(h('div.traincols', {}, side, h('div.main', {}, strip, charts, empty)));
@@ -32,9 +32,10 @@ export function mountTrain(root) {
   });
 }
 
+const label = (task, at) => isNamed(task) ? t('task.named', {n: at + 1, name: task.name}) : t('task.n', {n: at + 1});
 function table(rows) {
   const tasks = shownRun()?.tasks ?? [];
-  return [[t('table.after'), ...rows.at(-1)?.map((_, at) => t('task.n', {n: at + 1})) ?? []], rows.map((row, after) => [t('task.named', {n: after + 1, name: taskName(tasks[after], after)}), ...row.map(([right, total], task) => ({text: total ? t('table.cell', {percent: (100 * right / total).toFixed(1), right, total}) : '', data: {cell: `${after},${task}`, right: String(right), total: String(total)}}))])];
+  return [[t('table.after'), ...rows.at(-1)?.map((_, at) => t('task.n', {n: at + 1})) ?? []], rows.map((row, after) => [label(tasks[after], after), ...row.map(([right, total], task) => ({text: total ? t('table.cell', {percent: (100 * right / total).toFixed(1), right, total}) : '', data: {cell: `${after},${task}`, right: String(right), total: String(total)}}))])];
 }
 function lossTable() {
   const run = shownRun(), last = new Map();
@@ -64,7 +65,8 @@ function sentence(run, mode, done) {
   if (mode === 'failed') return rich('strip.failed', {method});
   if (mode === 'stopped') return rich('strip.stopped', {method, done: count('plan.tasks', done)});
   if (mode === 'recorded' || done >= run.total) return rich('strip.finished', {method, total: count('plan.tasks', run.total)});
-  return rich(mode === 'paused' ? 'strip.paused' : 'strip.learning', {method, task, name});
+  const named = isNamed(run.tasks?.[done]);
+  return mode === 'paused' ? rich(named ? 'strip.paused' : 'strip.paused_plain', {method, task, name}) : rich(named ? 'strip.learning' : 'strip.learning_plain', {method, task, name});
 }
 
 function detail(run, mode, encoded) {
@@ -73,7 +75,7 @@ function detail(run, mode, encoded) {
   if (mode === 'playing' || mode === 'recorded') lines.push(modeText(run) + t('say.stop'));
   if (mode === 'recorded') lines.push(t('strip.computed', {seconds: run.computed.toFixed(1)}));
   if (encoded && ['live', 'playing'].includes(mode)) lines.push(t('strip.encoding', {done: encoded[0], total: encoded[1]}));
-  if (mode === 'live' && !encoded) lines.push(t('strip.stage_' + (view?.stage ?? 'waiting')));
+  if (mode === 'live' && !encoded) lines.push(t(`strip.stage_${view?.stage ?? 'waiting'}`));
   if (run.restarted && isActive(run)) lines.push(t('strip.restarted'));
   if (mode === 'stopped' || mode === 'paused') lines.push(t('strip.kept'));
   return lines.join(t('say.gap'));
@@ -102,7 +104,7 @@ function drawResult(node, run) {
   fill(node, [run.id, ended, view?.metrics, view?.parameters, view?.bytes, view?.accuracy, view?.tasks_done], () => {
     if (!view?.rows.length) return [h('div.soon', {}, bud(), h('h3', {}, t('result.soon')), h('p.sub', {}, t('result.soon_text')))];
     const metrics = view.metrics ?? {}, fact = (key, value, name) => h('div.fact', {title: t(`${key}_help`)}, h('dt', {}, t(key)), h('dd', {dataset: {metric: name}}, value));
-    return [title(ended ? t('result.title') : t('result.now'), t(ended ? 'result.sub' : 'result.now_sub', {n: view.rows.length})),
+    return [title(ended ? t('result.title') : t('result.now'), t(ended ? 'result.sub' : 'result.now_sub', {tasks: count('plan.tasks', view.rows.length)})),
       h('p.big', {}, h('output', {dataset: {metric: 'accuracy'}}, percent(view.accuracy)), h('span', {}, t('result.accuracy'))),
       h('dl.factlist', {}, ended ? fact('result.average', percent(metrics.average_accuracy), 'average_accuracy') : null, ended ? fact('result.forgetting', percent(metrics.forgetting), 'forgetting') : null,
         fact('result.parameters', view.parameters === null ? t('result.none') : view.parameters.toLocaleString(), 'parameters'), fact('result.memory', view.bytes === null ? t('result.none') : `${Math.max(1, Math.round(view.bytes / 1000)).toLocaleString()} kB`, 'bytes'))];

@@ -16,6 +16,10 @@ START = (
 def view(name: str, given: Any = None) -> gr.HTML:
     """The container of view `name`; `given` is plain data its script reads once."""
     return gr.HTML(
-        json.dumps(given), html_template="<div class='view'></div>", js_on_load=START.format(name=json.dumps(name)),
-        apply_default_css=False, elem_id=f"view-{name}", elem_classes="bare",
-    )  # fmt: skip
+        json.dumps(given),
+        html_template="<div class='view'></div>",
+        js_on_load=START.format(name=json.dumps(name)),
+        apply_default_css=False,
+        elem_id=f"view-{name}",
+        elem_classes="bare",
+    )

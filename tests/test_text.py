@@ -1,0 +1,96 @@
+"""The words of the page: both languages whole, every key used, every key in use there, blanks the same."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from forget_me_not.demo.words import TEXT, fill, say, words
+
+DEMO = TEXT.parent
+CODE = [*DEMO.glob("static/*.js"), *DEMO.rglob("*.py"), DEMO.parent / "app.py"]
+SOURCE = "\n".join(path.read_text("utf-8") for path in CODE if path.exists())
+ENGLISH = words("en")
+JAPANESE = json.loads((TEXT / "ja.json").read_text("utf-8")) | json.loads((TEXT / "problems" / "ja.json").read_text("utf-8"))
+OPTIONAL = ("method.", "setting.", "hint.")
+"""Cards carry their own English; a language may translate them."""
+CODES = ("problem.", "note.")
+"""Found by the code of a Problem or note, which is raised in models/ or demo/."""
+KEY = r"[a-z_0-9]+(?:\.[a-z_0-9]+)+"
+
+
+def blanks(sentence):
+    return set(re.findall(r"\{(\w+)\}", sentence))
+
+
+def used_keys():
+    """Keys named in full in the code: t('a.b'), rich('a.b'), words["a.b"], say("en", "a.b"), and plurals by count()."""
+    found = set(re.findall(rf"\b(?:t|rich|boldly)\(\s*'({KEY})'", SOURCE)) | set(re.findall(rf'words\["({KEY})"\]', SOURCE))
+    found |= set(re.findall(rf'\bsay\("\w+", "({KEY})"', SOURCE))
+    for stem in re.findall(rf"\b(?:count|richCount)\('({KEY})'", SOURCE):
+        found |= {f"{stem}.one", f"{stem}.many"}
+    return found
+
+
+def stems():
+    """What keys that are put together begin with: `do.${name}`, 'strip.stage_' + …, f"tab.{tab.NAME}"."""
+    return set(re.findall(r"[`'\"]([a-z_]+\.[a-z_]*)(?:\$\{|' \+|\{|\" \+)", SOURCE))
+
+
+def test_both_languages_have_the_same_keys():
+    assert set(ENGLISH) == {key for key in JAPANESE if not key.startswith(OPTIONAL)}
+
+
+def test_every_key_the_code_names_exists():
+    missing = used_keys() - set(ENGLISH)
+    assert not missing
+
+
+def test_every_key_is_used():
+    quoted = set(re.findall(rf"['\"`]({KEY})['\"`]", SOURCE))
+    quoted |= {f"{key}_help" for key in quoted}
+    idle = [
+        key
+        for key in ENGLISH
+        if key not in used_keys() | quoted
+        and not key.startswith(CODES + OPTIONAL)
+        and not any(key.startswith(stem) for stem in stems())
+    ]
+    assert not idle
+
+
+@pytest.mark.parametrize("key", sorted(ENGLISH))
+def test_both_languages_fill_the_same_blanks(key):
+    assert blanks(JAPANESE[key]) <= blanks(ENGLISH[key])
+    assert JAPANESE[key] or key == "say.gap"
+
+
+def test_japanese_is_japanese():
+    same = {
+        "inside.tsne",
+        "inside.pca",
+        "pace.x1",
+        "pace.x4",
+        "header.other",
+        "header.other_code",
+        "upload.skipped_line",
+        "say.gap",
+        "say.stop",
+        "plan.quality",
+    }
+    kana = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+    assert [
+        key for key, text in JAPANESE.items() if key not in same and key != "method.tosca.title" and not kana.search(text)
+    ] == []
+
+
+def test_the_languages_of_the_page_are_reached_by_name():
+    assert say("ja", "tab.data") == "自分のデータ"
+    assert say("fr", "tab.data") == say("en", "tab.data") == "My data"
+    assert fill("{a} and {b}", {"a": "{b}"}).startswith("{b}")
+
+
+def test_names_from_people_never_become_markup():
+    scripts = "\n".join(path.read_text("utf-8") for path in Path(DEMO / "static").glob("*.js"))
+    assert not re.search(r"innerHTML|insertAdjacentHTML|outerHTML|document\.write", re.sub(r"/\*.*?\*/", "", scripts, flags=re.S))
