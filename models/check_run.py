@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +18,10 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from forget_me_not.models import engine
-from forget_me_not.models.check_streams import Ground
-from forget_me_not.models.core import Batch, Log, Method, Prediction, Task
+from forget_me_not.models.check_streams import EASY, Ground, ground, line_in
+from forget_me_not.models.core import Batch, Log, Method, Prediction, Problem, Task
 from forget_me_not.models.events import Encoded, Event, Failed, TaskFinished
+from forget_me_not.models.registry import Card
 
 
 @dataclass(frozen=True)
@@ -205,3 +210,46 @@ def own_randomness() -> Iterator[list[str]]:
         torch.set_rng_state(before[0])
         np.random.set_state(before[1])
         random.setstate(before[2])
+
+
+class Bench:
+    """A method with its settings on the easy stream, and what was observed there.
+
+    moved: global random states that learning moved.
+    """
+
+    def __init__(self, card: Card, settings: Mapping[str, Any] | None, device: str):
+        self.card, self.device, self.settings = card, device, card.read(settings or {})
+        self.file = inspect.getsourcefile(card.learner) or ""
+        self.easy = self.ground(EASY, patch=16, layer_scale=1.0)
+        self.frozen = frozen_bytes(self.easy)
+        self.moved: list[str] = []
+
+    def ground(self, tasks: tuple[tuple[int, ...], ...], patch: int, layer_scale: float | None) -> Ground:
+        """A fresh stream for this method."""
+        return ground(tasks, patch=patch, layer_scale=layer_scale, device=self.device, file=self.file)
+
+    def learner(self, on: Ground | None = None) -> Observed:
+        """A new instance of the method."""
+        on = on or self.easy
+        return Observed(self.card.learner(on.vit, **self.settings), on)
+
+    @cached_property
+    def reference(self) -> tuple[Observed, Run]:
+        """The learner and the run all others are compared with."""
+        with own_randomness() as moved:
+            learner = self.learner()
+            run = learn(self.easy, learner)
+        self.moved = moved
+        return learner, run
+
+
+def frozen_bytes(on: Ground) -> dict[str, Tensor]:
+    """Copies of everything frozen beneath a stream, by name."""
+    neck = {} if on.vit.neck is None else {"neck.weight": on.vit.neck[0], "neck.bias": on.vit.neck[1]}
+    return copied(on.vit.network.state_dict() | neck)
+
+
+def told(error: Exception, bench: Bench) -> str:
+    what = error.code if isinstance(error, Problem) else type(error).__name__
+    return f"It stopped with {what}{line_in(bench.file, traceback.extract_tb(error.__traceback__))}: {error}."
