@@ -105,9 +105,12 @@ class FrozenViT:
     def below(self, images: Tensor, cut: int) -> Tensor:
         """(B, L, D) tokens entering block `cut` of images (B, 3, S, S)."""
         net = self.network
-        h = net.norm_pre(net.patch_drop(net._pos_embed(net.patch_embed(images.to(self.device)))))
-        for i in range(cut):
-            h = run_block(net.blocks[i], i, h)
+        return self.between(net.norm_pre(net.patch_drop(net._pos_embed(net.patch_embed(images.to(self.device))))), 0, cut)
+
+    def between(self, h: Tensor, first: int, last: int, edit: Edit | None = None) -> Tensor:
+        """(B, L, D) tokens entering block `last` of tokens h (B, L, D) that enter block `first`."""
+        for i in range(first, last):
+            h = run_block(self.network.blocks[i], i, h, edit or NO_EDIT)
         return h
 
     def above(self, h: Tensor, cut: int, edit: Edit | None = None) -> Tensor:

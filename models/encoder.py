@@ -65,10 +65,10 @@ class Encoder:
     def get(self, index: Tensor, cut: int, edit: Edit | None = None) -> Tensor:
         """Activations of photos `index` (N,) on the ViT's device: (N, D) float32 for cut -1, else (N, L, D) float16.
 
-        With an edit: z through it (cut is then not looked at). Encodes what is missing.
+        With an edit: the same through it. Encodes what is missing.
         """
         if edit is None or edit.key is not None:
-            store = self._stores.get((cut, None) if edit is None else (FEATURE, edit.key))
+            store = self._stores.get((cut, None if edit is None else edit.key))
             if store is not None and (rows := store.take(index)) is not None:
                 return rows.to(self.vit.device)
         photos, back = torch.unique(index.cpu(), return_inverse=True)
@@ -136,13 +136,14 @@ class Encoder:
         filled = torch.cat([photos, photos[-1:].expand(CHUNK - len(photos))])
         if edit is not None:
             h = self.get(filled, edit.first).float()
-            return self.vit.features(h, edit.first, edit)[: len(photos)].float().cpu()
+            if cut == FEATURE:
+                return self.vit.features(h, edit.first, edit)[: len(photos)].float().cpu()
+            return _stored(self.vit.between(h, edit.first, cut, edit)[: len(photos)])
         pixels = [self._pixels(i) for i in photos.tolist()]
         batch = torch.stack(pixels + pixels[-1:] * (CHUNK - len(pixels))).to(self.vit.device)  # (CHUNK, 3, S, S)
         if cut == FEATURE:
             return self.vit.encode(batch)[: len(photos)].float().cpu()
-        h = self.vit.below(batch, cut)[: len(photos)]
-        return h.clamp(-_LARGEST, _LARGEST).to(torch.float16).cpu()
+        return _stored(self.vit.below(batch, cut)[: len(photos)])
 
     def _pixels(self, photo: int) -> Tensor:
         image = self.photos[photo]
@@ -155,8 +156,8 @@ class Encoder:
     # Where rows are kept
 
     def _store(self, cut: int, edit: Edit | None) -> Rows:
-        name = (cut, None) if edit is None else (FEATURE, edit.key)
-        shape = self._shape(cut if edit is None else FEATURE)
+        name = (cut, None if edit is None else edit.key)
+        shape = self._shape(cut)
         dtype = torch.float32 if len(shape) == 1 else torch.float16
         if edit is not None and edit.key is None:
             return Rows(None, len(self.photos), shape, dtype)  # lives as long as one call
@@ -206,6 +207,10 @@ class Encoder:
             if other is not store and other.unsaved == 0:
                 other.clear()
         return need + sum(s.bytes for s in self._stores.values()) <= 0
+
+
+def _stored(h: Tensor) -> Tensor:
+    return h.clamp(-_LARGEST, _LARGEST).to(torch.float16).cpu()
 
 
 @dataclass
