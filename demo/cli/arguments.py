@@ -95,7 +95,9 @@ def _others(commands) -> None:
     show.add_argument("--json", action="store_true", help="one JSON object a run")
 
     methods = _command(commands, "list", "List the methods with their settings.", "methods")
-    methods.add_argument("--names", action="store_true", help="names only, one a line")
+    form = methods.add_mutually_exclusive_group()
+    form.add_argument("--names", action="store_true", help="names only, one a line")
+    form.add_argument("--markdown", action="store_true", help="the table of the README")
     methods.add_argument("--plugin", action="append", default=[], metavar="FILE")
 
     check = _command(commands, "check", "Check a method of your own against the rules every method keeps.")
@@ -115,7 +117,7 @@ def _others(commands) -> None:
 
     bench = _command(commands, "bench", "Measure what the project promises: speed, or quality over many seeds.")
     bench.add_argument("what", choices=("speed", "quality"))
-    bench.add_argument("--images", required=True, metavar="DIR", help="the folder caltech24")
+    bench.add_argument("--images", metavar="DIR", help="the folder caltech24; default: the one in FMN_PHOTOS")
     bench.add_argument("--seeds", default="1-20", metavar="1-20")
 
     cache = _command(commands, "cache", "Show or clear what is kept of encoded photos.")

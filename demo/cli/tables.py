@@ -132,4 +132,4 @@ def several(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         lines.append(line)
     yield from aligned(lines)
     if len(methods) > 1 and seeds < ENOUGH_SEEDS:
-        yield f"{_count(seeds, 'seed')}: a small difference says nothing; a claim needs {ENOUGH_SEEDS} (--seeds 1-{ENOUGH_SEEDS})."
+        yield f"{_count(seeds, 'seed')}: small differences prove nothing; take {ENOUGH_SEEDS} (--seeds 1-{ENOUGH_SEEDS})."
