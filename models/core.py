@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FEATURE = -1
 """The cut that needs no tokens at all: only the final [CLS] feature z = neck(norm(h))."""
 
+PIXELS = -2
+"""The cut before any backbone: Batch.h is then the pixels (B, channels, S, S), for networks that are trained throughout."""
+
 
 @dataclass(frozen=True)
 class Reads:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from forget_me_not.models import metrics, routing
-from forget_me_not.models.core import FEATURE, Log, Method, Prediction, Problem, Samples, Stream, Task, parameter_count, rng_for
+from forget_me_not.models.core import Log, Method, Prediction, Problem, Samples, Stream, Task, parameter_count, rng_for
 from forget_me_not.models.events import (
     Diagnosed,
     Encoded,
@@ -154,7 +154,8 @@ def _answers(stream: Stream, judged: range, method: Method, t: int, seed: int) -
     photos, own = Samples.union(tests), torch.cat([torch.full((len(s),), j) for s, j in zip(tests, judged, strict=True)])
     # Batches mix all tasks, so a method that looks at its neighbours gains nothing from them.
     order = torch.randperm(len(photos), generator=rng_for(seed, 1_000_000 + t))
-    size, parts = getattr(method, "portion", 64 if method.reads.cut == FEATURE else 8), []
+    size = getattr(method, "portion", 8 if method.reads.cut >= 0 else 64)  # tokens go through the frozen ViT: that takes long
+    parts = []
     with torch.no_grad():
         for batch, at in zip(photos.pick(order).batches(size), order.split(size), strict=True):
             prediction = method.predict(batch.unlabelled())

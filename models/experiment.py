@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from forget_me_not.models import engine, registry
-from forget_me_not.models.core import Stream
+from forget_me_not.models.core import Method, Stream
 from forget_me_not.models.events import Event, Finished, Resumed
 from forget_me_not.models.store import RunFolder
 from forget_me_not.models.stream import Plan
@@ -46,8 +46,14 @@ def conduct(stream: Stream, method: str, settings: Mapping[str, Any], seed: int,
     A folder that holds whole tasks goes on behind them (Resumed), and one that is finished has nothing to say.
     """
     learner = registry.card(method).learner(stream.tasks[0].test.source.vit, **settings)
+    yield from follow(stream, learner, method, seed, folder, stop)
+
+
+def follow(stream: Stream, learner: Method, name: str, seed: int, folder: RunFolder | None = None,
+           stop: Callable[[], bool] = engine.never, evaluate: str = "seen") -> Iterator[Event | None]:  # fmt: skip
+    """`conduct` for a learner that is already made, fresh, and called `name`."""
     if folder is None:
-        yield from engine.run(stream, learner, seed=seed, name=method, stop=stop)
+        yield from engine.run(stream, learner, seed=seed, name=name, evaluate=evaluate, stop=stop)
         return
     before = folder.events()
     if before and isinstance(before[-1], Finished):
@@ -58,7 +64,7 @@ def conduct(stream: Stream, method: str, settings: Mapping[str, Any], seed: int,
     if before:
         yield _kept(folder, Resumed(finished))
     done = folder.told() if finished else []
-    for event in engine.run(stream, learner, seed=seed, name=method, done=done, stop=stop, save=folder.save):
+    for event in engine.run(stream, learner, seed=seed, name=name, done=done, evaluate=evaluate, stop=stop, save=folder.save):
         yield event if event is None else _kept(folder, event)
 
 
