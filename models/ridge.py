@@ -21,7 +21,7 @@ PENALTIES = tuple(10.0**k for k in range(-8, 9))
 FIT_SHARE = 0.8
 """Share of a task's photos that fits, the rest judges lambda (RanPAC's code)."""
 CHOOSING = 1000
-"""Photos that choose lambda at most: the eigendecomposition of their kernel stays below two seconds."""
+"""Rows that choose lambda at most: the eigendecomposition of their kernel stays below two seconds."""
 _RELATIVE_FLOOR = 1e-12
 
 Working = Generator[None, None, Tensor]
@@ -83,23 +83,28 @@ def solve(rows: Tensor, targets: Tensor, penalty: float) -> Working:
     return rows.T @ solved if small else solved
 
 
-def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator) -> Generator[None, None, float | None]:
-    """The lambda of PENALTIES with the least squared error on a fifth of h (n, M), y (n, C), fitted on the rest.
+def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator,
+                     before: tuple[Tensor, Tensor] | None = None) -> Generator[None, None, float | None]:  # fmt: skip
+    """The lambda of PENALTIES with the least squared error on a fifth of h (n, M), y (n, C), fitted on the rest and `before`.
 
-    None below two photos.
-
-    Exact for all 17 from one eigendecomposition of the fitted photos' kernel K = V diag(e) V^T: predictions are
-    H_2 H_1^T V diag(1 / (e + lambda)) V^T Y_1.
+    before: stacked roots (k, M), (k, C) of older photos. Exact for all 17 from one eigendecomposition of the fitted rows'
+    kernel K = V diag(e) V^T: predictions are H_2 H_1^T V diag(1 / (e + lambda)) V^T Y_1. None below two photos, and where
+    the roots alone are as many as CHOOSING: the best lambda hardly moves with their number, so an older one will do.
     """
-    if len(h) < 2:
+    older = 0 if before is None else len(before[0])
+    room = CHOOSING - older
+    if min(len(h), room) < 2:
         return None
-    order = torch.randperm(len(h), generator=rng)[:CHOOSING]
+    order = torch.randperm(len(h), generator=rng)[:room]
     h, y = h.double().cpu()[order], y.double()[order]
     fit = min(len(h) - 1, max(1, int(FIT_SHARE * len(h))))
-    k = yield from kernel(h[:fit])
+    x, t = h[:fit], y[:fit]
+    if before is not None:
+        x, t = torch.cat([before[0].double(), x]), torch.cat([before[1].double(), t])
+    k = yield from kernel(x)
     e, v = torch.linalg.eigh(k)
     yield None
-    seen, wanted = h[fit:] @ h[:fit].T @ v, v.T @ y[:fit]  # (m, fit), (fit, C)
+    seen, wanted = h[fit:] @ x.T @ v, v.T @ t  # (m, k), (k, C)
     errors = torch.stack([((seen / (e.clamp(min=0) + p)) @ wanted - y[fit:]).square().mean() for p in PENALTIES])
     return PENALTIES[int(errors.nan_to_num(nan=float("inf")).argmin())]
 
