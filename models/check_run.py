@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from forget_me_not.models import engine
-from forget_me_not.models.check_streams import EASY, Ground, ground, line_in
+from forget_me_not.models.check_streams import EASY, RETURNING, Ground, ground, line_in
 from forget_me_not.models.core import Batch, Log, Method, Prediction, Problem, Task
 from forget_me_not.models.events import Encoded, Event, Failed, TaskFinished
 from forget_me_not.models.registry import Card
@@ -242,6 +242,13 @@ class Bench:
             run = learn(self.easy, learner)
         self.moved = moved
         return learner, run
+
+    @cached_property
+    def returning(self) -> tuple[Observed, Run]:
+        """Learner and run on the stream whose classes come back, on another ViT."""
+        on = self.ground(RETURNING, patch=14, layer_scale=None)
+        learner = self.learner(on)
+        return learner, learn(on, learner)
 
 
 def frozen_bytes(on: Ground) -> dict[str, Tensor]:
