@@ -258,7 +258,7 @@ FOLLOW = {"sgd": _heavy_ball, "adam": _decoupled}
 
 def geometry(network: VisionTransformer, where: Literal["attention", "ffn", "blocks", "full"] = "attention",
              unit: Literal["block", "tensor"] = "block", last: int | None = None) -> list[dict[str, Any]]:  # fmt: skip
-    """Param groups for Arrow: first the geometry groups, named, then the rest, which takes plain steps of the base.
+    """Param groups for Arrow: first the geometry groups, then the rest, which takes plain steps of the base.
 
     where: attention of each block, its feed-forward part, both as one ("blocks"), or the whole network as one group
     ("full"). unit: a group a block or a tensor. last: only the last so many blocks. Norms, embeddings and head have
@@ -269,9 +269,9 @@ def geometry(network: VisionTransformer, where: Literal["attention", "ffn", "blo
               "full": [list(network.parameters())]}[where]  # fmt: skip
     first = 0 if last is None else max(0, len(choice) - last)
     groups = []
-    for i, tensors in list(enumerate(choice))[first:]:
+    for tensors in choice[first:]:
         parts = [tensors] if unit == "block" else [[p] for p in tensors]
-        groups += [{"params": part, "geometry": True, "block": i} for part in parts]
+        groups += [{"params": part, "geometry": True} for part in parts]
     taken = {p for g in groups for p in g["params"]}
     rest = [p for p in network.parameters() if p not in taken]
-    return groups + ([{"params": rest, "geometry": False, "block": -1}] if rest else [])
+    return groups + ([{"params": rest, "geometry": False}] if rest else [])

@@ -6,7 +6,7 @@ Pre-norm, GELU, a [CLS] token, one linear head: 152,202 numbers at the defaults 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from timm.models.vision_transformer import VisionTransformer
@@ -59,11 +59,17 @@ def feed_forward(network: VisionTransformer) -> list[list[nn.Parameter]]:
     return [[b.mlp.fc1.weight, b.mlp.fc1.bias, b.mlp.fc2.weight, b.mlp.fc2.bias] for b in network.blocks]
 
 
-def weights(network: VisionTransformer) -> dict[str, Tensor]:
-    """The six matrices of every block by name "q.0", "k.0", "v.0", "proj.0", "fc1.0", "fc2.0", …, each (out, in): views."""
-    found = {}
-    for i, block in enumerate(network.blocks):
-        q, k, v = block.attn.qkv.weight.detach().chunk(3)
-        found |= {f"q.{i}": q, f"k.{i}": k, f"v.{i}": v, f"proj.{i}": block.attn.proj.weight.detach(),
-                  f"fc1.{i}": block.mlp.fc1.weight.detach(), f"fc2.{i}": block.mlp.fc2.weight.detach()}  # fmt: skip
+def matrices(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The six matrices of every block, "q.0", "k.0", "v.0", "proj.0", "fc1.0", "fc2.0", "q.1", …, each (out, in), as views.
+
+    tensors: weights, or their gradients, by the network's parameter names.
+    """
+    found, block = {}, 0
+    while f"blocks.{block}.attn.qkv.weight" in tensors:
+        start = f"blocks.{block}."
+        q, k, v = tensors[start + "attn.qkv.weight"].chunk(3)
+        rest = {"proj": "attn.proj", "fc1": "mlp.fc1", "fc2": "mlp.fc2"}
+        found |= {f"q.{block}": q, f"k.{block}": k, f"v.{block}": v}
+        found |= {f"{part}.{block}": tensors[f"{start}{name}.weight"] for part, name in rest.items()}
+        block += 1
     return found
