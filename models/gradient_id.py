@@ -43,14 +43,19 @@ def of_batch(entropy: Entropy, masks: Sequence[Masks], shots: int | None = None)
 
 
 def per_photo(entropy: Entropy, masks: Sequence[Masks]) -> Tensor:
-    """g (B, T) of each photo's own entropy: T forward-mode derivatives along M_t, so no photo has a weight-sized tensor."""
-    mean = superposed(masks)
-    slopes = []
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernel knows no forward mode
-        for m in masks:
-            along = {name: 1 + m[name] for name in mean}
-            slopes.append(torch.func.jvp(entropy, (mean,), (along,))[1])
-    return torch.stack(slopes, -1)
+    """g (B, T) of each photo's own entropy H_x, without a weight-sized tensor a photo.
+
+    <d(sum_x v_x H_x)/dM, M_t> is linear in v, and what stands before v_x is g of photo x: one backward pass that can be
+    differentiated again, then T passes back to v.
+    """
+    mean = {name: value.detach().requires_grad_() for name, value in superposed(masks).items()}
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):  # the fused kernel cannot be differentiated twice
+        each = entropy(mean)
+        v = torch.ones_like(each).requires_grad_()
+        slopes = torch.autograd.grad(each, list(mean.values()), v, create_graph=True)
+        named = dict(zip(mean, slopes, strict=True))
+        along = [sum((named[n] * (1 + m[n])).sum() for n in named) for m in masks]
+        return torch.stack([torch.autograd.grad(a, v, retain_graph=True)[0] for a in along], -1)
 
 
 def choose(slopes: Tensor) -> Tensor:

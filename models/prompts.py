@@ -73,3 +73,35 @@ def gate(q: Tensor, keys: Tensor, strength: Tensor) -> Tensor:
     """a2 sigmoid(a1 S) (B, H, Lq, P), what NoRGa adds to the scores S = q k'/sqrt(d) of prompts; strength (2,) = (a1, a2)."""
     inner, outer = strength
     return outer * torch.sigmoid(inner * (q @ keys.mT) * q.shape[-1] ** -0.5)
+
+
+def copied(prompts: Prompts, device: torch.device) -> dict[str, Tensor]:
+    """The same numbers in new tensors on `device`, for an optimiser to write into."""
+    return {name: value.detach().clone().to(device) for name, value in prompts.items()}
+
+
+def parts(kind: str, *sets: Prompts) -> dict[str, Tensor]:
+    """State of the sets of T tasks: "<kind>.003.<block>.keys"."""
+    return {f"{kind}.{t:03d}.{name}": value for t, prompts in enumerate(sets) for name, value in prompts.items()}
+
+
+def named(state: Mapping[str, Tensor], prefix: str, device: torch.device) -> dict[str, Tensor]:
+    """What of a state begins with `prefix`, by the rest of its name."""
+    return {name.removeprefix(prefix): value.to(device) for name, value in state.items() if name.startswith(prefix)}
+
+
+def _last(depth: int, blocks: int) -> range:
+    return range(max(0, depth - blocks), depth)
+
+
+PLACES: dict[str, Callable[[int], range]] = {
+    "last four": lambda depth: _last(depth, 4),
+    "first five": lambda depth: range(min(5, depth)),
+}
+"""Blocks that get prompts in a network of `depth` blocks; CODA-Prompt, HiDe-Prompt and NoRGa use the first five."""
+
+DUAL_PLACES: dict[str, Callable[[int], tuple[range, range]]] = {
+    "last four": lambda depth: (_last(depth, 4)[:1], _last(depth, 4)[1:]),
+    "first blocks": lambda depth: (range(min(2, depth - 1)), range(min(2, depth - 1), min(5, depth))),
+}
+"""(shared blocks, blocks of a task's own prompts) of DualPrompt; the paper's are (0, 1) and (2, 3, 4)."""

@@ -19,7 +19,7 @@ from forget_me_not.models.descent import PASS, descend, photos_a_pass
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.masks import BLOCKS, Masked, Masks, moved, new_masks
 from forget_me_not.models.memory import Memory
-from forget_me_not.models.prompts import Prefix, Prompts, drawn, of_photos
+from forget_me_not.models.prompts import Prefix, Prompts, copied, drawn, named, of_photos, parts
 from forget_me_not.models.registry import Slider, register
 from forget_me_not.models.routing import least_entropy, pick
 
@@ -154,7 +154,7 @@ class SoftTF:
             for _ in task.train.source.encode(task.train.index, self.blocks[0], below):
                 yield None
         masks = new_masks(self.vit, self.blocks, self.matrices, self.init, rng)
-        prompts = self._copied(self.prompts[-1] if self.prompts else drawn(self.blocks, self.e_prompts, self.vit.width, rng))
+        prompts = self._own(rng)
         shared = self._shared(rng)
         learning = [*masks.values(), *prompts.values()]
         if self.g_prompts == "every task" or not self.masks:
@@ -172,27 +172,33 @@ class SoftTF:
         self.head, self.memory = head, self.memory.grown(z, y, task.classes)
         yield Log(measures=moved(masks))
 
+    def _own(self, rng: torch.Generator) -> dict[str, Tensor]:
+        fresh = self.prompts[-1] if self.prompts else drawn(self.blocks, self.e_prompts, self.vit.width, rng)
+        return copied(fresh, self.device)
+
     def _shared(self, rng: torch.Generator) -> dict[str, Tensor]:
         if self.g_prompts == "none":
             return {}
-        return self._copied(self.shared or drawn(range(min(G_BLOCKS, self.vit.depth)), 5, self.vit.width, rng))
-
-    def _copied(self, prompts: Prompts) -> dict[str, Tensor]:
-        return {name: value.detach().clone().to(self.device) for name, value in prompts.items()}
+        return copied(self.shared or drawn(range(min(G_BLOCKS, self.vit.depth)), 5, self.vit.width, rng), self.device)
 
     def predict(self, batch: Batch) -> Prediction:
+        u, answers, routes = self.heard(batch)
+        module = routes.pop(self.router)
+        return Prediction(pick(answers, module), module, answers, routes, pick(u, module))
+
+    def heard(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Features (B, T, D) and logits (B, T, C) of all modules, and the module (B,) each router would choose."""
         h, below, start = self._tokens(batch, self.below), self.below, self._start
         shared = {} if below else self.shared
         edits = [self._edit(m, p, shared, start) for m, p in zip(self.masks, self.prompts, strict=True)]
-        u = torch.stack([self.vit.features(h, start, edit) for edit in edits])  # (T, B, D)
-        answers = self.head.logits(u, self.scale).transpose(0, 1)  # (B, T, C)
+        u = torch.stack([self.vit.features(h, start, edit) for edit in edits], 1)  # (B, T, D)
+        answers = self.head.logits(u, self.scale)  # (B, T, C)
         keyed = self.memory.by_key(batch.cls)
         routes = {"task key": keyed, "prototype": self.memory.by_prototype(batch.cls), "entropy": least_entropy(answers),
                   "product": self.memory.product(batch.cls, answers)[1]}  # fmt: skip
         if self.gradient:
             routes["gradient"] = self._by_gradient(h, start, shared, keyed)
-        module = routes.pop(self.router)
-        return Prediction(pick(answers, module), module, answers, routes, pick(u.transpose(0, 1), module))
+        return u, answers, routes
 
     def _by_gradient(self, h: Tensor, start: int, shared: Prompts, keyed: Tensor) -> Tensor:
         """(B,) the task whose mask would make each photo's answer surest, with the prompts of the task its key names."""
@@ -208,16 +214,12 @@ class SoftTF:
         return gradient_id.choose(gradient_id.per_photo(entropy, self.masks))
 
     def state_dict(self) -> dict[str, Tensor]:
-        parts = {f"mask.{t:03d}.{name}": v for t, m in enumerate(self.masks) for name, v in m.items()}
-        parts |= {f"prompt.{t:03d}.{name}": v for t, p in enumerate(self.prompts) for name, v in p.items()}
-        return {**parts, **{f"shared.{k}": v for k, v in self.shared.items()}, **self.head.state(), **self.memory.state()}
+        learnt = {**parts("mask", *self.masks), **parts("prompt", *self.prompts), **parts("shared", self.shared)}
+        return {**learnt, **self.head.state(), **self.memory.state()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        tasks = sorted({k.split(".")[1] for k in state if k.startswith("mask.")})
-        self.masks = tuple(self._named(state, f"mask.{t}.") for t in tasks)
-        self.prompts = tuple(self._named(state, f"prompt.{t}.") for t in tasks)
-        self.shared = self._named(state, "shared.")
-        self.head, self.memory = Head.from_state(state, self.device), Memory.from_state(state, self.device)
-
-    def _named(self, state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-        return {k.removeprefix(prefix): v.to(self.device) for k, v in state.items() if k.startswith(prefix)}
+        self.memory, self.head = Memory.from_state(state, self.device), Head.from_state(state, self.device)
+        tasks = range(len(self.memory.keys))
+        self.masks = tuple(named(state, f"mask.{t:03d}.", self.device) for t in tasks)
+        self.prompts = tuple(named(state, f"prompt.{t:03d}.", self.device) for t in tasks)
+        self.shared = named(state, "shared.000.", self.device)
