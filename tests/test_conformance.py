@@ -34,7 +34,7 @@ def test_every_registered_method_conforms(name):
     results = list(check_method(registry.card(name)))
     assert [r for r in results if not r.passed] == []
     assert [r.name for r in results] == list(CHECKS)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 15  # under 5 on a machine that does nothing else
 
 
 class Plain:
@@ -182,7 +182,7 @@ class LooksAtTestPhotos(Plain):
     fails = ("looks at its own photos only",)
 
     def fit_task(self, task, rng):
-        task.train.source.get(torch.arange(8, 11), -1)
+        task.train.source.get(torch.arange(6, 9), -1)
         yield from super().fit_task(task, rng)
 
 
