@@ -24,8 +24,6 @@ ADAPTER_DROPOUT = 0.1
 """Dropout on an adapter's bottleneck while it learns (public code of APER, EASE and MOS)."""
 LORA_SCALE = 8.0
 """alpha / r in the public code of Soft-TF (its LoRA baseline)."""
-MICRO_COST = 48
-"""Photos times trained blocks in one backward pass, at most: keeps every turn below 0.3 s on one core."""
 
 
 class Parts(Edit):
@@ -124,12 +122,17 @@ def first_block(vit: FrozenViT, blocks: int) -> int:
     return max(0, vit.depth - blocks)
 
 
-def micro(vit: FrozenViT, first: int) -> int:
-    """Photos one backward pass through blocks first and up may take."""
-    return max(1, MICRO_COST // (vit.depth - first))
-
-
 def through(batch: Batch, edits: Sequence[Edit]) -> Tensor:
     """(T, B, D) features z of a batch through T frozen edits, each computed once a photo and kept under its key."""
     return torch.stack([batch.cls_through(edit) for edit in edits])
 
+
+def tensors(prefix: str, values: Mapping[str, Tensor]) -> Params:
+    """The same tensors with names below `prefix`, as a state holds them."""
+    return {f"{prefix}.{name}": value for name, value in values.items()}
+
+
+def below(prefix: str, state: Mapping[str, Tensor], device: torch.device) -> Params:
+    """What `tensors` put into a state."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): value.to(device) for name, value in state.items() if name.startswith(start)}

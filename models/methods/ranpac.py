@@ -14,9 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from forget_me_not.models import ridge
-from forget_me_not.models.adapters import Adapters, first_block, micro
+from forget_me_not.models.adapters import Adapters, below, first_block, tensors
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
+from forget_me_not.models.descent import photos_a_pass
 from forget_me_not.models.first_session import adapted
 from forget_me_not.models.registry import Slider, register
 
@@ -93,7 +94,7 @@ class RanPAC:
         self.vit, self.device, self.adapts = vit, vit.device, first_task == "adapter"
         self.reads = Reads(cut=first, query=True) if self.adapts else Reads()
         self.blocks, self.rank = range(first, vit.depth), rank
-        self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "micro": micro(vit, first) if self.adapts else None}
+        self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "micro": photos_a_pass(vit.depth - first)}
         self.width, self.choose, self.given, self.strength = width, PENALTY[penalty], strength, strength
         self.projection = torch.zeros(vit.width, 0, device=self.device)
         self.roots: tuple[Root, ...] = ()
@@ -133,7 +134,7 @@ class RanPAC:
         for t, (rows, targets) in enumerate(self.roots):
             parts |= {f"statistic.{t:03d}.rows": rows, f"statistic.{t:03d}.targets": targets}
         if self.edit is not None:
-            parts |= {f"adapter.{k}": v for k, v in self.edit.values.items()}
+            parts |= tensors("adapter", self.edit.values)
         return parts
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -142,7 +143,7 @@ class RanPAC:
         self.strength = float(state.get("statistic.penalty", self.given))
         self.projection = state.get("fixed.projection", torch.zeros(self.vit.width, 0)).to(self.device)
         self.weight = state.get("weight", torch.zeros(0, 0)).to(self.device)
-        values = {k.removeprefix("adapter."): v.to(self.device) for k, v in state.items() if k.startswith("adapter.")}
+        values = below("adapter", state, self.device)
         self.edit = Adapters.frozen(values, self.blocks[0]) if values else None
 
 

@@ -1,0 +1,82 @@
+"""LuCA in every layer, one set a task, chosen per photo; nothing old is ever written to again.
+
+The comparison of TOSCA (arXiv:2502.14762) with a module in every layer: the same LuCA, on the MLP output of each block and on
+every token, in its paper form (no norm, no bias) with the gate doubled, so that it starts as the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor
+
+from forget_me_not.models.adapters import LucaLayers
+from forget_me_not.models.backbone import FrozenViT
+from forget_me_not.models.core import Batch, Log, Prediction, Task
+from forget_me_not.models.head import CROSS_ENTROPY
+from forget_me_not.models.parts import TaskParts
+from forget_me_not.models.registry import Slider, register
+from forget_me_not.models.routing import pick
+
+
+@register(
+    "luca_layers",
+    title="LuCA in every layer",
+    family="Modules",
+    line="TOSCA's module in every layer instead of once at the end: many more numbers for each task.",
+    paper="arXiv:2502.14762",
+    stores="One LuCA module a block, one key, one head row and one prototype a class for every task",
+    parameters="4 d r a block and task, d a class, d a task key",
+    deviations=(
+        "One view of every training photo instead of random crops; no weight decay.",
+        "LuCA in its paper form (no norm, no bias), its gate doubled and its second matrices zero at first: the identity. No l1.",
+        "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "A task of one class has no masked cross-entropy to learn from: its part stays the identity.",
+    ),
+    identity=True,
+    presets={"demo": {}, "paper": {"blocks": 24, "batch": 48}},
+)
+class LucaInLayers:
+    """Args:
+    blocks: How many of the last blocks get a LuCA module (more than there are = all).
+    rank: Width of a module's bottleneck.
+    epochs: Passes over the photos of a task.
+    lr: Learning rate of SGD with momentum 0.9, cosine per step.
+    batch: Photos in a training step.
+    scale: Sharpness of the cosine head.
+    loss: Cross-entropy over the task's own classes or all classes seen.
+    router: What chooses the module of a photo; product = class prototypes times each module's posterior.
+    """
+
+    def __init__(
+        self,
+        vit: FrozenViT,
+        *,
+        blocks: Annotated[int, Slider(1, 24, 1, expert=False)] = 3,
+        rank: Annotated[int, Slider(1, 256, 1)] = 24,
+        epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
+        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.025,
+        batch: Annotated[int, Slider(1, 256, 1)] = 16,
+        scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
+        loss: Literal["masked", "full"] = "masked",
+        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "entropy",
+    ):
+        self.parts = TaskParts(vit, LucaLayers, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
+                               epochs=epochs, lr=lr, batch=batch)  # fmt: skip
+        self.reads, self.portion, self.router = self.parts.reads, self.parts.portion, router
+
+    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
+        yield from self.parts.learn(task, rng)
+
+    def predict(self, batch: Batch) -> Prediction:
+        u, answers, routes = self.parts.hear(batch)
+        module = routes.pop(self.router)
+        return Prediction(pick(answers, module), module, answers, routes, pick(u, module))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return self.parts.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        self.parts.load_state_dict(state)
