@@ -27,11 +27,11 @@ def _is_here(origin) -> bool:
     from huggingface_hub import try_to_load_from_cache
 
     from forget_me_not.models.folders import cache_folder
-    from forget_me_not.models.hub import repository
 
-    if origin.hub is None:
-        return (cache_folder() / "backbones" / f"{origin.name}.safetensors").exists()
-    return isinstance(try_to_load_from_cache(repository(origin.architecture, origin.hub), "model.safetensors"), str)
+    name = origin.name if origin.hub is None else f"{origin.architecture}.{origin.hub}"
+    if (cache_folder() / "backbones" / f"{name}.safetensors").exists():
+        return True
+    return origin.hub is not None and isinstance(try_to_load_from_cache(f"timm/{name}", "model.safetensors"), str)
 
 
 def _fetch(options: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def _fetch(options: argparse.Namespace) -> int:
         elif options.file is not None or options.road is not None:
             raise Problem("backbone_from_file", name=options.name)
         # Made once, so that a backbone whose blocks we do not know is refused here and not in front of a class.
-        vit = create(options.name, size=224, device="cpu", progress=data.fetching(heard))
+        vit = create(options.name, size=224, device="cpu", progress=heard)
     print(f"{vit.name} is here: {vit.depth} blocks of width {vit.width}, fingerprint {vit.fingerprint}")
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,12 +81,7 @@ def backbone(options: argparse.Namespace, neck: str = "auto", device: str = "aut
             raise Problem("size_bad", size=options.size, patch="14 or 16", near=max(2, round(options.size / 14)) * 14)
         return random_vit(patch=patch, size=options.size)
     with bar(f"preparing the backbone {options.backbone}") as heard:
-        return create(options.backbone, size=options.size, neck_name=neck, device=device, progress=fetching(heard))
-
-
-def fetching(heard: Callable[[int, int], None]) -> Callable[..., None]:
-    """A progress for those who tell (stage, done, total) and those who tell (done, total)."""
-    return lambda *said: heard(said[-2], said[-1])
+        return create(options.backbone, size=options.size, neck_name=neck, device=device, progress=heard)
 
 
 def asked(options: argparse.Namespace) -> dict[str, Any]:
