@@ -19,13 +19,13 @@ from forget_me_not.demo.marks import (
     on_cividis,
     well,
 )
-from forget_me_not.demo.sentences import counted, name_of, say_curves, say_loss, say_matrix, short
+from forget_me_not.demo.sentences import counted, name_of, percent, say_curves, say_loss, say_matrix, short
 from forget_me_not.demo.view import RunView, accuracy, summary
 
 
 def draw(view: RunView, words: Mapping[str, str], title: str = "") -> dict[str, Any]:
     """Everything the Train tab draws of a run: three figures, a sentence for each, and the numbers of the status strip."""
-    title = title or view.method
+    title = words.get(f"method.{view.method}.title") or title or view.method
     return {
         "matrix": matrix(view, words),
         "curves": curves(view, words),
@@ -46,7 +46,7 @@ def matrix(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
         for task in range(after + 1)
         if cells[after][task] is None
     ]
-    text = [["" if v is None else f"{v:.0%}" for v in row] for row in cells]
+    text = [["" if v is None else percent(v) for v in row] for row in cells]
     small = size > 8
     heat = {
         "type": "heatmap",
@@ -132,7 +132,7 @@ def curves(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
     floor = max(0.0, min(0.8, int(low * 10) / 10 - 0.1))
     notes = [
         note(
-            f"<b>{value:.0%}</b>  {short(name_of(view, task, words))}",
+            f"<b>{percent(value)}</b>  {short(name_of(view, task, words))}",
             x=last + 1,
             y=at,
             xanchor="left",

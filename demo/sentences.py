@@ -13,6 +13,11 @@ UNNAMED = re.compile(r"Task \d+")
 """What a task nobody has named is called in a run; the page says it in its own language."""
 
 
+def percent(value: float) -> str:
+    """`value` in [0, 1] as a whole number of per cent; a half goes up, so 33 of 40 and 35 of 40 round alike."""
+    return f"{int(100 * value + 0.5 + 1e-9)}%"
+
+
 def say_curves(view: RunView, words: Mapping[str, str], title: str) -> str:
     """One sentence of what was kept: the whole, and the task that fell most."""
     last = len(view.rows) - 1
@@ -30,7 +35,7 @@ def say_curves(view: RunView, words: Mapping[str, str], title: str) -> str:
     if not falls:
         return start
     fall, task, best, now = max(falls)
-    named = {"task": name_of(view, task, words), "best": f"{best:.0%}", "now": f"{now:.0%}"}
+    named = {"task": name_of(view, task, words), "best": percent(best), "now": percent(now)}
     return start + words["say.gap"] + fill(words["say.curves_fell" if fall >= 0.005 else "say.curves_kept"], named)
 
 
@@ -65,8 +70,8 @@ def counted(view: RunView, after: int, task: int, words: Mapping[str, str]) -> s
         "name": name_of(view, task, words),
         "right": right,
         "total": total,
-        "low": f"{low:.0%}",
-        "high": f"{high:.0%}",
+        "low": percent(low),
+        "high": percent(high),
     }
     return fill(words["figure.hover"], values)
 

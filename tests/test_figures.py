@@ -123,6 +123,10 @@ def test_sentences_tell_the_whole_and_the_deepest_fall():
     assert draw(replay(stream(2)), JAPANESE, "TOSCA")["say"]["matrix"].startswith("「タスク2」")
 
 
+def test_a_method_has_its_name_in_the_language_of_the_page():
+    assert draw(replay(stream(2)), JAPANESE, "Naive fine-tuning")["say"]["curves"].startswith(JAPANESE["method.finetune.title"])
+
+
 def test_labels_at_line_ends_never_touch_and_keep_their_order():
     placed = apart([(0, 0.5), (1, 0.5), (2, 0.9), (3, 0.49)], 0.07)
     assert [task for task, _, _ in placed] == [2, 0, 1, 3]

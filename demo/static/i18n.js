@@ -1,4 +1,4 @@
-/* Every word of the page, from text/<language>.json. The language is ?lang=, else the one chosen before, else the browser's. */
+/* Every word of the page, from lab/text/<language>.json, where English fills what a language lacks. The language is ?lang=, else the one chosen before, else the browser's. */
 export const kept = {
   get(name) { try { return localStorage.getItem(`fmn.${name}`); } catch { return null; } },
   set(name, value) { try { value === null ? localStorage.removeItem(`fmn.${name}`) : localStorage.setItem(`fmn.${name}`, value); } catch { /* a browser without storage still works, it only forgets */ } },
@@ -9,9 +9,7 @@ export const lang = wanted.slice(0, 2) === 'ja' ? 'ja' : 'en';
 let words = {};
 
 export async function loadWords() {
-  const languages = lang === 'en' ? ['en'] : ['en', lang];
-  const files = languages.flatMap(one => [`lab/text/${one}.json`, `lab/text/problems/${one}.json`]);
-  words = Object.assign({}, ...await Promise.all(files.map(async file => (await fetch(file)).json())));
+  words = await (await fetch(`lab/text/${lang}.json`)).json();
   document.documentElement.lang = lang;
 }
 

@@ -5,8 +5,8 @@ import {chart, frame} from './charts.js';
 import {cursorAfter, isActive} from './clock.js';
 import {bud, dot, fill, h, hueOf, icon, pretty, segmented, title} from './dom.js';
 import {isNamed, taskName} from './header.js';
-import {rich, t} from './i18n.js';
-import {changed, figuresAt, shownRun, store, subscribe, titleOf} from './store.js';
+import {problemText, rich, t} from './i18n.js';
+import {changed, figuresAt, show, shownRun, store, subscribe, titleOf} from './store.js';
 import {goTo} from './tabs.js';
 
 const SYMBOLS = ['circle', 'square', 'diamond', 'triangle-up', 'star', 'hexagram', 'pentagon', 'triangle-down'];
@@ -27,9 +27,9 @@ export function mountInside(root) {
     if (run?.id !== view.run?.id) reset(run);
     if (root.offsetWidth && ready && !view.data && !view.computing) load(run);
     const runs = [...store.runs.values()];
-    fill(which, [run?.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? [h('span.label', {}, t('inside.which')), segmented(t('inside.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, id => { store.shown = id; changed(); }, 'inside-which')] : []);
+    fill(which, [run?.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? [h('span.label', {}, t('inside.which')), segmented(t('inside.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, show, 'inside-which')] : []);
     body.hidden = !view.data; empty.hidden = Boolean(view.data);
-    fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null], () => drawEmpty(run));
+    fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null, Boolean(store.project?.classes.length)], () => drawEmpty(run));
     if (!view.data) return;
     drawScrub(stick, run);
     fill(choose, [view.where, view.how, Boolean(view.data.after)], () => drawChoice());
@@ -52,7 +52,7 @@ async function load(run) {
       if (data.httpStatus !== 202) { if (view.run === run) Object.assign(view, {data: usable(data), time: data.frames.length - 1, where: data.after ? 'after' : 'before'}); break; }
       await new Promise(done => setTimeout(done, wait));
     }
-  } catch (error) { view.problem = error.problem?.code ?? 'page_error'; setTimeout(() => { if (view.run === run) { view.problem = null; view.computing = false; changed(); } }, 5000); changed(); return; }
+  } catch (error) { view.problem = error.problem ?? {code: 'page_error', values: {}}; setTimeout(() => { if (view.run === run) { view.problem = null; view.computing = false; changed(); } }, 5000); changed(); return; }
   view.computing = false;
   changed();
 }
@@ -66,6 +66,7 @@ function usable(data) {
 
 function drawEmpty(run) {
   const text = !run ? ['inside.empty_title', 'inside.empty_text'] : view.computing ? ['inside.computing', 'inside.computing_text'] : isActive(run) ? ['inside.running', 'inside.running_text'] : run.status === 'finished' ? ['inside.computing', 'inside.computing_text'] : ['inside.unfinished', 'inside.unfinished_text'];
+  if (view.problem) return [bud(), h('div', {}, h('h3', {}, t('inside.problem')), h('p.sub', {}, problemText(view.problem)))];
   return [bud(), h('div', {}, h('h3', {}, t(text[0])), h('p.sub', {}, t(text[1]))), view.computing ? null : h('button.btn.ghost', {type: 'button', onclick: () => goTo(store.project?.classes.length ? 'train' : 'data')}, t(store.project?.classes.length ? 'inside.to_train' : 'inside.to_data'))];
 }
 
@@ -115,22 +116,20 @@ function cloudFigure() {
   const rank = {unseen: 0, wrong: 1, right: 2}, sorted = [...groups.values()].sort((a, b) => rank[a.state] - rank[b.state]), margin = axis => (highs[axis] - lows[axis] || 1) * .07;
   const axis = name => ({range: [lows[name] - margin(name), highs[name] + margin(name) * 1.4], showgrid: false, zeroline: false, showticklabels: false, linecolor: 'rgba(0,0,0,0)'});
   return {data: sorted.map(one => ({type: 'scatter', mode: 'markers', x: one.x, y: one.y, customdata: one.at, hoverinfo: 'none', marker: marker(one)})),
-    layout: {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, hovermode: 'closest', margin: {l: 6, r: 6, t: 6, b: 6}, font: {family: '@sans', size: 14, color: '@ink-2'}, annotations: labels(places, highs.y - lows.y), xaxis: axis('x'), yaxis: axis('y')}};
+    layout: {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, hovermode: 'closest', margin: {l: 6, r: 6, t: 6, b: 6}, font: {family: '@sans', size: 14, color: '@ink-2'}, annotations: labels(places, highs.y - lows.y, highs.x - lows.x), xaxis: axis('x'), yaxis: axis('y')}};
 }
 
-/** The name of each task seen, above the middle of its photos; pushed apart where two would touch. */
-function labels(places, height) {
-  const placed = [];
-  for (let task = 0; task <= view.time; task++) {
-    const mine = places.filter((_, at) => view.data.points[at].task === task);
-    if (!mine.length) continue;
-    const middle = axis => mine.map(one => one[axis]).sort((a, b) => a - b)[Math.floor(mine.length / 2)];
-    let y = middle(1) + height * .07;
-    while (placed.some(one => Math.abs(one.y - y) < height * .055 && Math.abs(one.x - middle(0)) < height * .3)) y += height * .056;
-    placed.push({task, x: middle(0), y});
+/** The name of each class learnt by now, above the middle of its photos; one that would cover another is left to the pointer. */
+function labels(places, height, width) {
+  const groups = new Map(), middle = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)], placed = [];
+  view.data.points.forEach((point, at) => { if (point.task <= view.time) { const key = `${point.task} ${point.class}`, one = groups.get(key) ?? groups.set(key, {point, x: [], y: []}).get(key); one.x.push(places[at][0]); one.y.push(places[at][1]); } });
+  const safe = text => text.replace(/[&<>]/g, sign => ({'&': '&amp;', '<': '&lt;', '>': '&gt;'})[sign]), loose = one => { const [x, y] = [middle(one.x), middle(one.y)]; return one.x.reduce((sum, each, at) => sum + Math.hypot(each - x, one.y[at] - y), 0) / one.x.length; };
+  for (const one of [...groups.values()].sort((a, b) => loose(a) - loose(b))) {
+    const name = pretty(one.point.class), spot = {x: middle(one.x), y: middle(one.y) + height * .05, half: width * (.014 * Math.min(name.length, 14) + .03) / 2};
+    if (placed.some(other => Math.abs(other.y - spot.y) < height * .05 && Math.abs(other.x - spot.x) < other.half + spot.half)) continue;
+    placed.push({...spot, text: `<b>${one.point.task + 1}</b> ${safe(name.length > 15 ? `${name.slice(0, 14)}…` : name)}`});
   }
-  const safe = text => text.replace(/[&<>]/g, sign => ({'&': '&amp;', '<': '&lt;', '>': '&gt;'})[sign]);
-  return placed.map(({task, x, y}) => ({x, y, text: isNamed(view.run.tasks?.[task]) ? `<b>${task + 1}</b>  ${safe(view.run.tasks[task].name)}` : `<b>${t('task.n', {n: task + 1})}</b>`, showarrow: false, bgcolor: '@veil', borderpad: 2, font: {color: '@ink', size: 15}}));
+  return placed.map(({x, y, text}) => ({x, y, text, showarrow: false, bgcolor: '@veil', borderpad: 1, font: {color: '@ink', size: 14}}));
 }
 
 function counts() {

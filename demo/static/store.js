@@ -1,7 +1,7 @@
 /* One store: the project, the cards, the worker's state and the runs followed. It polls; views subscribe and draw. */
 import {get, post, Problem} from './api.js';
 import {addEvents, advance, clock, head, isActive, jump, newRun} from './clock.js';
-import {kept, lang, t} from './i18n.js';
+import {has, kept, lang, t} from './i18n.js';
 import {toast, trouble} from './toast.js';
 
 export const store = {project: null, cards: null, status: null, runs: new Map(), shown: null, starting: false, away: false};
@@ -61,13 +61,13 @@ async function followRuns() {
   for (const info of newest.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
   const place = run => (store.cards ?? []).findIndex(card => card.name === run.method);
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
-  if (!store.runs.has(store.shown)) store.shown = [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
+  if (!store.runs.has(picked)) store.shown = [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
   changed();
 }
 
 function firstSight(info) {
   const run = newRun(info), saved = sessionStorage.getItem(`fmn.at.${run.id}`);
-  run.wanted = saved !== null ? Number(saved) : started.has(run.id) || isActive(run) ? 0 : Infinity;
+  run.wanted = saved !== null ? Number(saved) : started.has(run.id) ? 0 : Infinity;
   return run;
 }
 
@@ -79,8 +79,8 @@ export async function train(methods, settings, seed) {
     runs.forEach(id => started.add(id));
     clock.playing = true;
     takeProject(await get(`projects/${project.id}`));
+    picked = null;
     await followRuns();
-    store.shown = runs[0] ?? store.shown;
     return runs;
   } catch (error) { trouble(error); return []; }
   finally { store.starting = false; changed(); poll(); }
@@ -91,9 +91,12 @@ export async function command(run, what) {
   changed();
 }
 
+/** Shows one run everywhere; what a person has picked stays until the run is gone. */
+let picked = null;
+export function show(id) { picked = store.shown = id; changed(); }
 export const shownRun = () => store.runs.get(store.shown) ?? null;
 export const cardOf = method => store.cards?.find(card => card.name === method) ?? null;
-export const titleOf = method => cardOf(method)?.title ?? method;
+export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
 export const isBusy = () => [...store.runs.values()].some(isActive);
 
 async function refreshRun(run) {

@@ -5,7 +5,7 @@ import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.
 import {isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
 import {mountMethods} from './methods.js';
-import {changed, command, shownRun, store, subscribe, titleOf} from './store.js';
+import {changed, command, show, shownRun, store, subscribe, titleOf} from './store.js';
 import {goTo} from './tabs.js';
 import {speak} from './toast.js';
 
@@ -20,10 +20,11 @@ export function mountTrain(root) {
   subscribe(() => {
     drawMethods();
     const run = shownRun(), runs = [...store.runs.values()];
+    root.firstElementChild.classList.toggle('hasrun', Boolean(run));
     strip.hidden = charts.hidden = !run; empty.hidden = Boolean(run);
     if (!run) return;
     drawStrip(strip, run, runs);
-    fill(which, [run.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? segmented(t('charts.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, id => { store.shown = id; changed(); }, 'which') : [h('span.one', {}, glyph(run.method), titleOf(run.method))]);
+    fill(which, [run.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? segmented(t('charts.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, show, 'which') : [h('span.one', {}, glyph(run.method), titleOf(run.method))]);
     drawResult(root.querySelector('#result'), run);
     if (!run.figures || run.painted === run.figures && root.painted === run.id) return;
     run.painted = run.figures; root.painted = run.id;
@@ -54,7 +55,7 @@ function drawStrip(strip, run, runs) {
     h('div.top', {}, h('p', {}, sentence(run, mode, done)), left !== null ? h('p.eta', {}, left > 0 ? rich('strip.left', {seconds: left >= 90 ? t('strip.minutes', {n: Math.round(left / 60)}) : t('strip.seconds', {n: left})}) : '') : null),
     h('div.segbar', {role: 'img', 'aria-label': t('strip.bar', {done, total: run.total})}, Array.from({length: run.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': at < done ? 1 : at === done ? part : 0}}))),
     h('p.sub', {}, detail(run, mode, encoded)),
-    others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { store.shown = one.id; changed(); }}, glyph(one.method), h('span', {}, titleOf(one.method)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
+    others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, titleOf(one.method)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
   fill(buttons, [mode, run.status, atHead(run), isActive(run)], () => controls(run, mode));
   fill(pace, [clock.speed], () => [h('span.label', {}, t('pace.label')), segmented(t('pace.label'), ['x1', 'x4', 'live'].map(name => [name, t(`pace.${name}`), t(`pace.${name}_help`)]), clock.speed, name => { clock.setSpeed(name); changed(); }, 'pace'), h('span.fine', {}, t(`pace.${clock.speed}_help`))]);
 }
