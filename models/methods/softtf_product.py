@@ -34,7 +34,7 @@ from forget_me_not.models.routing import pick
         "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean.",
     ),
     identity=True,
-    presets={"demo": {"layers": "last"}, "paper": {"lr": 0.0028, "batch": 24, "clip": 1.0}},
+    presets={"demo": {}, "one block": {"layers": "last"}, "paper": {"lr": 0.0028, "batch": 24, "clip": 1.0}},
 )
 class SoftTFProduct:
     """Args:
