@@ -137,7 +137,10 @@ class FrozenViT:
         images = torch.randn(1, 3, self.size, self.size, generator=generator).to(self.device)
         with torch.no_grad():
             theirs = self.network.forward_head(self.network.forward_features(images), pre_logits=True)
-            ours = self.above(self.below(images, 0), 0)
+            try:
+                ours = self.above(self.below(images, 0), 0)
+            except (AttributeError, RuntimeError) as error:  # a part or a shape `run_block` does not know
+                raise Problem("backbone_unknown_block", name=self.name, part="forward") from error
         if not torch.allclose(theirs, ours, rtol=1e-4, atol=1e-4 * float(theirs.abs().max())):
             raise Problem("backbone_unknown_block", name=self.name, part="forward")
 
