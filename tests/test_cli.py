@@ -334,8 +334,9 @@ def test_killed_at_any_moment_the_same_command_ends_with_the_same_numbers(photos
         process = start(home, *call_of(photos, tmp_path / "killed"))
         wait_for(process, lambda moment=moment, task=task: moment(task))
         process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        _, err = process.communicate()
+        # After the very last step the kill may come too late: then there is nothing left to continue.
+        assert process.returncode in (-signal.SIGKILL, 0 if (moment, task) == (last_step, 2) else -signal.SIGKILL), err
     assert app.main(call_of(photos, tmp_path / "killed")) == 0
     assert_same_run(tmp_path / "killed", tmp_path / "whole")
 
