@@ -4,6 +4,7 @@ import {isActive, modeOf} from './clock.js';
 import {fill, flower, h, hueOf, icon} from './dom.js';
 import {kept, otherLanguage, t} from './i18n.js';
 import {shownRun, store, subscribe, titleOf} from './store.js';
+import {tabs} from './tabs.js';
 
 export function mountHeader(root) {
   const run = h('div.run'), line = h('div.line'), note = h('div.status', {role: 'status'});
@@ -64,7 +65,7 @@ function drawStatus(note) {
 function showHelp() {
   const close = () => box.close(), row = (keys, text) => h('li', {}, h('kbd', {}, keys), h('span', {}, text));
   const box = h('dialog.help.view', {'aria-label': t('header.help'), onclose: () => box.remove()}, h('h2', {}, t('help.title')), h('p.lead', {}, t('help.lead')),
-    h('ul.keys', {}, row('1 – 3', t('help.tabs')), row(t('help.space'), t('help.play')), row('← →', t('help.arrows')), row('Alt + ← → ↑ ↓', t('help.move')), row('Ctrl + V', t('help.paste'))),
+    h('ul.keys', {}, row(`1 – ${tabs().length}`, t('help.tabs')), row(t('help.space'), t('help.play')), row('← →', t('help.arrows')), row('Alt + ← → ↑ ↓', t('help.move')), row('Ctrl + V', t('help.paste'))),
     h('button.btn', {type: 'button', onclick: close}, t('help.close')));
   document.body.append(box);
   box.showModal();

@@ -34,8 +34,8 @@ export function mountInside(root) {
     drawScrub(stick, run);
     fill(choose, [view.where, view.how, Boolean(view.data.after)], () => drawChoice());
     note.textContent = t(view.how === 'tsne' ? 'inside.honest_tsne' : 'inside.honest_pca') + (view.data.after ? '' : t('say.gap') + t('inside.no_modules'));
-    const key = JSON.stringify([run.id, view.time, view.where, view.how, root.offsetWidth > 0]);
-    if (root.painted !== key) { root.painted = key; chart(cloud.plot, cloudFigure(), {run: `${run.id}-${view.where}-${view.how}`, on}); cloud.tell(cloudSays()); drawMatrix(run, matrix); }
+    const key = JSON.stringify([run.id, view.time, view.where, view.how, cloud.plot.offsetWidth]);
+    if (root.painted !== key) { root.painted = key; chart(cloud.plot, cloudFigure(cloud.plot), {run: `${run.id}-${view.where}-${view.how}`, on}); cloud.tell(cloudSays()); drawMatrix(run, matrix); }
     drawAsk(view);
   });
   new IntersectionObserver(seen => seen.some(one => one.isIntersecting) && changed()).observe(root);
@@ -104,7 +104,7 @@ function drawChoice() {
 /** "right", "wrong" or "unseen": the state of photo `at` at the time shown. */
 const stateOf = at => { const says = view.data.frames[view.time].class[at]; return says === undefined || view.data.points[at].task > view.time ? 'unseen' : says === view.data.points[at].class ? 'right' : 'wrong'; };
 
-function cloudFigure() {
+function cloudFigure(plot) {
   const places = view.data[view.where][view.how], order = new Map(), groups = new Map(), lows = {x: Infinity, y: Infinity}, highs = {x: -Infinity, y: -Infinity};
   view.data.points.forEach((point, at) => {
     const inTask = order.get(point.task) ?? order.set(point.task, new Map()).get(point.task), shape = inTask.get(point.class) ?? inTask.set(point.class, inTask.size).get(point.class), state = stateOf(at), key = `${point.task} ${shape} ${state}`, [x, y] = places[at];
@@ -116,17 +116,18 @@ function cloudFigure() {
   const rank = {unseen: 0, wrong: 1, right: 2}, sorted = [...groups.values()].sort((a, b) => rank[a.state] - rank[b.state]), margin = axis => (highs[axis] - lows[axis] || 1) * .07;
   const axis = name => ({range: [lows[name] - margin(name), highs[name] + margin(name) * 1.4], showgrid: false, zeroline: false, showticklabels: false, linecolor: 'rgba(0,0,0,0)'});
   return {data: sorted.map(one => ({type: 'scatter', mode: 'markers', x: one.x, y: one.y, customdata: one.at, hoverinfo: 'none', marker: marker(one)})),
-    layout: {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, hovermode: 'closest', margin: {l: 6, r: 6, t: 6, b: 6}, font: {family: '@sans', size: 14, color: '@ink-2'}, annotations: labels(places, highs.y - lows.y, highs.x - lows.x), xaxis: axis('x'), yaxis: axis('y')}};
+    layout: {paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, hovermode: 'closest', margin: {l: 6, r: 6, t: 6, b: 6}, font: {family: '@sans', size: 14, color: '@ink-2'}, annotations: labels(places, highs.y - lows.y, highs.x - lows.x, plot), xaxis: axis('x'), yaxis: axis('y')}};
 }
 
 /** The name of each class learnt by now, above the middle of its photos; one that would cover another is left to the pointer. */
-function labels(places, height, width) {
+function labels(places, height, width, plot) {
+  const wide = pixels => width * 1.14 * pixels / Math.max(200, plot.offsetWidth), high = height * 1.17 * 19 / Math.max(200, plot.offsetHeight);
   const groups = new Map(), middle = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)], placed = [];
   view.data.points.forEach((point, at) => { if (point.task <= view.time) { const key = `${point.task} ${point.class}`, one = groups.get(key) ?? groups.set(key, {point, x: [], y: []}).get(key); one.x.push(places[at][0]); one.y.push(places[at][1]); } });
   const safe = text => text.replace(/[&<>]/g, sign => ({'&': '&amp;', '<': '&lt;', '>': '&gt;'})[sign]), loose = one => { const [x, y] = [middle(one.x), middle(one.y)]; return one.x.reduce((sum, each, at) => sum + Math.hypot(each - x, one.y[at] - y), 0) / one.x.length; };
   for (const one of [...groups.values()].sort((a, b) => loose(a) - loose(b))) {
-    const name = pretty(one.point.class), spot = {x: middle(one.x), y: middle(one.y) + height * .05, half: width * (.014 * Math.min(name.length, 14) + .03) / 2};
-    if (placed.some(other => Math.abs(other.y - spot.y) < height * .05 && Math.abs(other.x - spot.x) < other.half + spot.half)) continue;
+    const name = pretty(one.point.class), spot = {x: middle(one.x), y: middle(one.y) + high, half: wide(8 * Math.min(name.length, 15) + 26) / 2};
+    if (placed.some(other => Math.abs(other.y - spot.y) < high && Math.abs(other.x - spot.x) < other.half + spot.half)) continue;
     placed.push({...spot, text: `<b>${one.point.task + 1}</b> ${safe(name.length > 15 ? `${name.slice(0, 14)}…` : name)}`});
   }
   return placed.map(({x, y, text}) => ({x, y, text, showarrow: false, bgcolor: '@veil', borderpad: 1, font: {color: '@ink', size: 14}}));

@@ -157,7 +157,7 @@ async function poll() {
 async function refreshStatus() {
   const before = JSON.stringify(store.status), old = store.status?.worker;
   store.status = await get('status');
-  if (old === 'ready' && store.status.worker === 'restarting') toast({title: t('toast.restart'), text: t('toast.restart_text'), key: 'restart', seconds: 12});
+  if (old === 'ready' && store.status.worker !== 'ready') toast({title: t('toast.restart'), text: t('toast.restart_text'), key: 'restart', seconds: 12});
   if (!store.cards && store.status.worker !== 'starting') { try { store.cards = await get('cards'); followRuns().catch(quiet); } catch (error) { if (error.status !== 503) throw error; } }
   if (JSON.stringify(store.status) !== before) changed();
 }
