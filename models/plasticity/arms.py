@@ -29,13 +29,13 @@ from forget_me_not.models.store import RunFolder
 
 def sgd(network: VisionTransformer, lr: float = 0.02, momentum: float = 0.9, attention: float = 1.0) -> torch.optim.Optimizer:
     """torch's SGD; attention: factor on the learning rate of attention blocks."""
-    return torch.optim.SGD(_scaled(network, lr, attention), lr=lr, momentum=momentum)
+    return torch.optim.SGD(_scaled(network, lr, attention), lr=lr, momentum=momentum, fused=True)
 
 
 def adamw(network: VisionTransformer, lr: float = 1e-3, weight_decay: float = 0.0,
           attention: float = 1.0) -> torch.optim.Optimizer:  # fmt: skip
     """torch's AdamW, which without decay is Adam; attention: factor on the learning rate of attention blocks."""
-    return torch.optim.AdamW(_scaled(network, lr, attention), lr=lr, weight_decay=weight_decay)
+    return torch.optim.AdamW(_scaled(network, lr, attention), lr=lr, weight_decay=weight_decay, fused=True)
 
 
 def arrow(network: VisionTransformer, where: str = "attention", unit: str = "block", last: int | None = None,

@@ -15,6 +15,9 @@ from torch import Tensor, nn
 SPREAD = 0.5
 """Weights start as a normal of sd SPREAD / sqrt(D), cut at two sd: the usual .02 starts too slowly at D = 64 (measured)."""
 
+TOKENS = 0.02
+"""Sd of the [CLS] token and the position embedding, as in timm."""
+
 NORMS = (nn.LayerNorm,)
 
 
@@ -32,13 +35,15 @@ def small_vit(*, size: int = 8, channels: int = 1, classes: int = 10, patch: int
 
 @torch.no_grad()
 def initialise(network: VisionTransformer, rng: torch.Generator) -> None:
-    """Draws every number of `network` afresh, in place: norms are the identity, biases 0, all else normal (see SPREAD)."""
+    """Draws every number of `network` afresh, in place: norms are the identity, biases 0, all else normal."""
     norms = {p for m in network.modules() if isinstance(m, NORMS) for p in m.parameters()}
     for name, p in network.named_parameters():
         if p in norms:
             p.fill_(1.0 if name.endswith("weight") else 0.0)
         elif name.endswith("bias"):
             p.zero_()
+        elif name in ("cls_token", "pos_embed"):
+            nn.init.normal_(p, std=TOKENS, generator=rng)
         else:
             p.copy_(drawn(p.shape, network.embed_dim, rng))
 
