@@ -43,9 +43,34 @@ def luca(z: Tensor, p: Mapping[str, Tensor], placement: str = "code") -> Tensor:
 
     p holds one module, or T stacked along a new first axis (then the result is (T, B, D)). arXiv:2502.14762, section 3.
     """
-    a = linear(F.gelu(linear(z, p["down"], p["down_bias"])), p["up"], p["up_bias"])
-    h = PLACEMENT[placement](z, a, p)
-    return h * torch.sigmoid(linear(F.relu(linear(h, p["squeeze"])), p["excite"]))
+    h = PLACEMENT[placement](z, _adapter(z, p), p)
+    return h * _gate(h, p)
+
+
+def _adapter(z: Tensor, p: Mapping[str, Tensor]) -> Tensor:
+    return linear(F.gelu(linear(z, p["down"], p["down_bias"])), p["up"], p["up_bias"])
+
+
+def _gate(h: Tensor, p: Mapping[str, Tensor]) -> Tensor:
+    return torch.sigmoid(linear(F.relu(linear(h, p["squeeze"])), p["excite"]))
+
+
+LUCA_PARTS: dict[str, Callable[[Tensor, Mapping[str, Tensor], str], Tensor]] = {
+    "both": luca,
+    "adapter": lambda z, p, placement: _norm(_adapter(z, p), p),
+    "calibrator": lambda z, p, placement: z * _gate(z, p),
+    "parallel": lambda z, p, placement: z * _gate(z, p) + _norm(_adapter(z, p), p),
+}
+"""LuCA and its ablations as the public code has them: LN(a) with no residual, z * gate(z), and the two side by side."""
+
+_ADAPTER, _CALIBRATOR = ("down", "down_bias", "up", "up_bias", "gain", "shift"), ("squeeze", "excite")
+PART_NAMES: dict[str, tuple[str, ...]] = {
+    "both": _ADAPTER + _CALIBRATOR,
+    "adapter": _ADAPTER,
+    "calibrator": _CALIBRATOR,
+    "parallel": _ADAPTER + _CALIBRATOR,
+}
+"""The tensors of a module that each of LUCA_PARTS uses."""
 
 
 def _uniform(shape: Sequence[int], bound: float, rng: torch.Generator) -> Tensor:

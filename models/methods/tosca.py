@@ -7,6 +7,7 @@ Yildirim, Gunduz Yilmaz and others, "Unlocking [CLS] Features for Continual Post
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 import torch
@@ -17,7 +18,7 @@ from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
 from forget_me_not.models.descent import descend
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
-from forget_me_not.models.layers import LUCA_WEIGHTS, Params, class_means, luca, new_luca, stack
+from forget_me_not.models.layers import LUCA_PARTS, LUCA_WEIGHTS, PART_NAMES, Params, class_means, new_luca, stack
 from forget_me_not.models.registry import Slider, register
 from forget_me_not.models.routing import ROUTERS, pick
 
@@ -25,10 +26,14 @@ LATER_INIT = {"linear": "linear", "xavier": "xavier", "published": "xavier"}
 FIRST_INIT = {"linear": "linear", "xavier": "xavier", "published": "linear"}
 
 
+def weights(module: Params) -> list[Tensor]:
+    """The weight matrices the module has: four, or two where a part is left out."""
+    return [module[name] for name in LUCA_WEIGHTS if name in module]
+
+
 def soft_threshold(module: Params, amount: float) -> None:
-    """The proximal step of the l1 norm on the four weight matrices, in place: exact zeros appear."""
-    for name in LUCA_WEIGHTS:
-        w = module[name]
+    """The proximal step of the l1 norm on the weight matrices, in place: exact zeros appear."""
+    for w in weights(module):
         w.copy_(w.sign() * (w.abs() - amount).clamp(min=0))
 
 
@@ -51,6 +56,7 @@ L1_STEP: dict[str, Callable[[Params, float], None]] = {"proximal": soft_threshol
     parameters="4 d r + r + 3 d a module (149,808 at d = 768, r = 48), d a class, 1 scale",
     deviations=(
         "One view of every training photo (the test transform) instead of random crops.",
+        "Ablations as the public code has them: the adapter alone is LN(a) with no residual, parallel is z * gate(z) + LN(a).",
         "Chosen per photo; public code chooses once for a whole test batch. That figure is shown as 'batch vote'.",
         "New head rows start at class means; public code starts them at zero, which freezes them in a chance direction.",
         "Preset starter: exact zeros by a proximal step on the weight matrices; the paper's subgradient leaves none.",
@@ -81,6 +87,7 @@ class Tosca:
     loss: Cross-entropy over all classes seen or only the task's own.
     rows: Where the head rows of new classes start.
     placement: Where residual and norm stand in the module; code, its README and the paper differ.
+    parts: The paper's ablation; the adapter alone, the calibrator alone, or the two side by side.
     router: What chooses the module of a photo.
     """
 
@@ -100,11 +107,13 @@ class Tosca:
         loss: Literal["full", "masked"] = "full",
         rows: Literal["means", "drawn", "zeros"] = "means",
         placement: Literal["code", "readme", "paper"] = "code",
+        parts: Literal["both", "adapter", "calibrator", "parallel"] = "both",
         router: Literal["entropy", "energy", "logit"] = "entropy",
     ):
         self.reads = Reads()
         self.width, self.device, self.rank = vit.width, vit.device, max(1, vit.width // reduction)
-        self.sparsity, self.l1, self.placement, self.router = sparsity, l1, placement, router
+        self.sparsity, self.l1, self.router = sparsity, l1, router
+        self.apply, self.names = partial(LUCA_PARTS[parts], placement=placement), PART_NAMES[parts]
         self.new_rows, self.loss, self.init = NEW_ROWS[rows], CROSS_ENTROPY[loss], init
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule}
         self.modules: tuple[Params, ...] = ()
@@ -113,25 +122,26 @@ class Tosca:
     def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         z, y = task.train.cls().to(self.device), task.train.labels.to(self.device)
         init = (LATER_INIT if self.modules else FIRST_INIT)[self.init]
-        module = {k: v.to(self.device) for k, v in new_luca(self.width, self.rank, rng, init).items()}
+        fresh = new_luca(self.width, self.rank, rng, init)
+        module = {k: fresh[k].to(self.device) for k in self.names}
         head = self.head.grown(self.new_rows(z, y, task.classes, rng), task.classes)
         head = head.with_rows([r.clone() for r in head.rows])  # the optimiser writes in place; old snapshots must not see it
         scale = self.scale.clone()
 
         def loss(b: Batch) -> Tensor:
-            logits = head.logits(luca(b.cls, module, self.placement), scale)
+            logits = head.logits(self.apply(b.cls, module), scale)
             return self.loss(logits, b.y, task.classes) + self.sparsity * L1_LOSS[self.l1](module)
 
         yield from descend(task.train, [*module.values(), *head.rows, scale], loss, rng=rng, **self.descent,
                            after_step=lambda lr: L1_STEP[self.l1](module, lr * self.sparsity))  # fmt: skip
 
-        u = luca(z, module, self.placement)
+        u = self.apply(z, module)
         head = head.with_rows([*head.rows[:-1], class_means(u, y, task.classes)])
         self.modules, self.head, self.scale = (*self.modules, module), head, scale
         yield Log(measures={"zeros": zeros(module), "displacement": displacement(u, z)})
 
     def predict(self, batch: Batch) -> Prediction:
-        u = luca(batch.cls, stack(self.modules), self.placement)  # (T, B, D)
+        u = self.apply(batch.cls, stack(self.modules))  # (T, B, D)
         answers = self.head.logits(u, self.scale).transpose(0, 1)  # (B, T, C)
         module = ROUTERS[self.router](answers)
         routes = {name: route(answers) for name, route in ROUTERS.items() if name != self.router}
@@ -143,14 +153,13 @@ class Tosca:
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         tasks = sorted({k.split(".")[1] for k in state if k.startswith("module.")})
-        names = new_luca(1, 1, torch.Generator()).keys()
-        self.modules = tuple({k: state[f"module.{t}.{k}"].to(self.device) for k in names} for t in tasks)
+        self.modules = tuple({k: state[f"module.{t}.{k}"].to(self.device) for k in self.names} for t in tasks)
         self.head, self.scale = Head.from_state(state, self.device), state["scale"].to(self.device)
 
 
 def zeros(module: Params) -> float:
-    """Share of exact zeros in the four weight matrices."""
-    return float(torch.cat([module[name].flatten() for name in LUCA_WEIGHTS]).eq(0).float().mean())
+    """Share of exact zeros in the weight matrices."""
+    return float(torch.cat([w.flatten() for w in weights(module)]).eq(0).float().mean())
 
 
 def displacement(u: Tensor, z: Tensor) -> float:
