@@ -109,10 +109,9 @@ class SoftTF:
         self.blocks, self.matrices, self.init = BLOCKS[layers](vit.depth), matrices, init
         self.e_prompts, self.g_prompts = e_prompts, g_prompts
         self.new_rows, self.loss, self.gradient = NEW_ROWS[rows], CROSS_ENTROPY[loss], gradient or router == "gradient"
-        lowest = self.blocks[0] if g_prompts == "none" else 0
-        self.reads = Reads(cut=lowest, query=True)
+        self.reads = Reads(cut=self.blocks[0] if g_prompts == "none" else 0, query=True)
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "optimiser": "adam", "schedule": schedule,
-                        "clip": clip or None, "micro": photos_a_pass(vit.depth - lowest)}  # fmt: skip
+                        "clip": clip or None}  # fmt: skip
         self.masks: tuple[Masks, ...] = ()
         self.prompts: tuple[Prompts, ...] = ()
         self.shared: Prompts = {}
@@ -167,7 +166,8 @@ class SoftTF:
             u = self.vit.features(self._tokens(b, below), start, edit)
             return self.loss(head.logits(u, self.scale), b.y, task.classes)
 
-        yield from descend(task.train, [*learning, own], loss, rng=rng, **self.descent)
+        micro = photos_a_pass(self.vit.depth - start)
+        yield from descend(task.train, [*learning, own], loss, rng=rng, micro=micro, **self.descent)
         self.masks, self.prompts, self.shared = (*self.masks, masks), (*self.prompts, prompts), shared
         self.head, self.memory = head, self.memory.grown(z, y, task.classes)
         yield Log(measures=moved(masks))
