@@ -155,13 +155,13 @@ class Client:
             said = json.loads(line)
         except ValueError:
             return
-        if "status" in said:
-            self._say(**said["status"])
-        elif "re" in said:
+        if "re" in said:
             with self._lock:
                 answer = self._waiting.pop(said["re"], None)
             if answer is not None:
                 answer.set_result(said)
+        elif isinstance(said.get("status"), dict):
+            self._say(**said["status"])
 
     def _say(self, **news: Any) -> None:
         with self._lock:

@@ -96,7 +96,7 @@ def _new_class(data: Data, name: str, at: int, imported: bool) -> Data:
 def _class(data: Data, edit: Mapping[str, Any]) -> Data:
     found = next((c for c in data["classes"] if c["id"] == edit.get("class")), None)
     if found is None:
-        raise Problem("class_unknown")
+        raise Problem("class_gone")
     return found
 
 

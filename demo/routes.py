@@ -23,12 +23,11 @@ from forget_me_not.demo.disk import explained, room_for
 from forget_me_not.demo.session import SHA, Session
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
 from forget_me_not.demo.view import RunView, reduce
-from forget_me_not.demo.words import say, words
+from forget_me_not.demo.words import LANGUAGES, fill, words
 from forget_me_not.models.events import from_json
 from forget_me_not.models.problem import Problem
 
-HERE = Path(__file__).parent
-STATIC, TEXT = HERE / "static", HERE / "text"
+STATIC = Path(__file__).with_name("static")
 PLOTLY = Path(find_spec("plotly").origin).parent / "package_data" / "plotly.min.js"
 VERSION = version("forget-me-not")
 ANSWER_BYTES = 60_000
@@ -87,7 +86,7 @@ def problem_answer(problem: Problem, status: int | None = None) -> JSONResponse:
     if status is None:
         status = next((number for number, codes in STATUS.items() if code in codes), 400)
     values = {k: v if isinstance(v, str | int | float | bool | list | type(None)) else str(v) for k, v in problem.values.items()}
-    said = {"code": code, "values": values, "sentence": say("en", f"problem.{code}", **values)}
+    said = {"code": code, "values": values, "sentence": fill(words("en").get(f"problem.{code}", code), values)}
     return JSONResponse({"problem": said}, status, headers={"Cache-Control": "no-store"})
 
 
@@ -129,8 +128,12 @@ def routes(session: Session, local: bool) -> APIRouter:
 
     @api.get("/lab/{name:path}")
     def static(name: str) -> Response:
-        root, rest = (TEXT, name.removeprefix("text/")) if name.startswith("text/") else (STATIC, name)
-        path = _inside(root, rest)
+        if name.startswith("text/"):
+            language = name.removeprefix("text/").removesuffix(".json")
+            if language not in LANGUAGES:
+                raise Problem("file_unknown")
+            return JSONResponse(dict(words(language)), headers={"Cache-Control": "no-cache"})
+        path = _inside(STATIC, name)
         return FileResponse(path, media_type=TYPES[path.suffix], headers={"Cache-Control": _age(path)})
 
     @api.get("/plotly.js")

@@ -159,7 +159,7 @@ def test_undo_keeps_what_was_added_in_between(filled):
     assert shown["apple"] == 2
     assert shown["apple (2)"] == 3
     assert len({c["key"] for c in filled.data["classes"]}) == 5
-    assert len(filled.images()) == 14
+    assert len(filled.images()) == 17
 
 
 def test_files_go_when_their_photos_leave_the_undo_stack(filled, monkeypatch):
