@@ -38,7 +38,7 @@ def _coat(r: Random) -> Coat:
 
 
 def _cat_ears(c: Canvas, r: Random, coat: Coat) -> None:
-    high, out = r.uniform(0.62, 0.8), r.uniform(0.44, 0.54)
+    high, out = r.uniform(0.7, 0.86), r.uniform(0.46, 0.54)
     for side in (-1, 1):
         c.poly([(side * 0.08, -0.32), (side * out, -high), (side * 0.56, -0.08)], coat.fur, radius=0.07)
         c.poly([(side * 0.2, -0.34), (side * out * 0.95, -high + 0.13), (side * 0.48, -0.16)], PINK, radius=0.06)
@@ -63,26 +63,25 @@ def _cat_tail(c: Canvas, r: Random, coat: Coat) -> None:
 
 def _dog_ears(c: Canvas, r: Random, coat: Coat) -> None:
     colour = dark(coat.patch if r.random() < 0.6 else coat.fur, 0.12)
-    long = r.uniform(0.1, 0.42)
+    long = r.uniform(0.26, 0.5)
     for side in (-1, 1):
-        if r.random() < 0.12:  # one ear pricked
-            c.poly([(side * 0.12, -0.34), (side * 0.42, -0.72), (side * 0.56, -0.1)], colour, radius=0.1)
+        d = c.at(0, 0, 1, flip=side < 0)
+        if r.random() < 0.08:  # one ear pricked
+            d.poly([(0.12, -0.34), (0.42, -0.72), (0.56, -0.1)], colour, radius=0.1)
         else:
-            c.blob(
-                [(side * x, y) for x, y in ((0.26, -0.42), (0.52, -0.4), (0.72, -0.05), (0.66, long), (0.5, long), (0.44, -0.1))],
-                colour,
-            )
+            d.blob([(0.22, -0.43), (0.5, -0.42), (0.74, -0.1), (0.76, long), (0.56, long + 0.04), (0.46, -0.1)], colour)
 
 
 def _dog_muzzle(c: Canvas, r: Random, coat: Coat) -> None:
-    if r.random() < 0.4:
+    if r.random() < 0.5:
         c.oval(r.choice([-0.22, 0.22]), -0.1, 0.17, 0.2, coat.patch)
-    if r.random() < 0.4:
+    c.blob([(-0.09, -0.44), (0.09, -0.44), (0.12, 0.1), (-0.12, 0.1)], coat.pale)
+    if r.random() < 0.7:
         c.blob([(-0.07, 0.26), (0.09, 0.26), (0.08, 0.44), (0, 0.48), (-0.06, 0.44)], rgb("D8697A"))
     c.blob([(0, -0.04), (0.2, 0.04), (0.26, 0.2), (0.14, 0.34), (-0.14, 0.34), (-0.26, 0.2), (-0.2, 0.04)], coat.pale)
     c.blob([(-0.12, 0.03), (0, 0), (0.12, 0.03), (0.06, 0.13), (-0.06, 0.13)], INK)
-    c.stroke([(0, 0.12), (0, 0.22), (0.09, 0.25)], 0.026, INK)
-    c.stroke([(0, 0.22), (-0.09, 0.25)], 0.026, INK)
+    c.stroke([(0, 0.12), (0, 0.21)], 0.026, INK)
+    c.stroke([(-0.13, 0.19), (-0.06, 0.25), (0, 0.21), (0.06, 0.25), (0.13, 0.19)], 0.026, INK)
 
 
 def _dog_tail(c: Canvas, r: Random, coat: Coat) -> None:
@@ -93,13 +92,13 @@ def _rabbit_ears(c: Canvas, r: Random, coat: Coat) -> None:
     long = r.uniform(0.82, 1.05)
     for side in (-1, 1):
         d = c.at(side * 0.2, -0.34, 1, side * r.uniform(-2, 24))
-        if r.random() < 0.2:  # folded over
+        if r.random() < 0.1:  # folded over
             d.blob([(-0.13, 0.1), (-0.16, -0.4), (0, -0.56), (0.14, -0.4), (0.12, 0.1)], coat.fur)
             d.blob(
                 [(-0.1, -0.5), (0.08, -0.56), (side * 0.4, -0.3), (side * 0.44, -0.06), (side * 0.28, -0.1)], dark(coat.fur, 0.1)
             )
         else:
-            d.blob([(-0.11, 0.1), (-0.17, -0.4 * long), (0, -0.8 * long), (0.17, -0.4 * long), (0.11, 0.1)], coat.fur)
+            d.blob([(-0.12, 0.1), (-0.2, -0.4 * long), (0, -0.82 * long), (0.2, -0.4 * long), (0.12, 0.1)], coat.fur)
             d.blob([(-0.05, 0), (-0.09, -0.38 * long), (0, -0.66 * long), (0.09, -0.38 * long), (0.05, 0)], PINK)
 
 
@@ -126,7 +125,7 @@ def _bear_ears(c: Canvas, r: Random, coat: Coat) -> None:
 def _bear_muzzle(c: Canvas, r: Random, coat: Coat) -> None:
     c.oval(0, 0.16, 0.25, 0.19, coat.pale)
     c.blob([(-0.1, 0.06), (0, 0.03), (0.1, 0.06), (0.05, 0.14), (-0.05, 0.14)], INK)
-    c.stroke([(-0.08, 0.25), (0, 0.22), (0.08, 0.25)], 0.026, INK)
+    c.stroke([(-0.09, 0.22), (0, 0.27), (0.09, 0.22)], 0.026, INK)
     c.stroke([(0, 0.13), (0, 0.22)], 0.026, INK)
 
 
@@ -191,7 +190,7 @@ def _sitting(c: Canvas, r: Random, kind: Kind, coat: Coat) -> None:
         wave = r.random() < 0.15
         hand = (side * 0.72, 0.02) if wave else (side * r.uniform(0.2, 0.44), r.uniform(0.5, 0.64))
         c.stroke([(side * 0.36, 0.24), (side * 0.5, 0.34 if wave else 0.42), hand], 0.2, dark(coat.fur, 0.06), end=0.18)
-    _head(c.at(0, -0.28, 1, r.uniform(-12, 12)), r, kind, coat)
+    _head(c.at(0, -0.3, 1.1, r.uniform(-12, 12)), r, kind, coat)
     if r.random() < 0.45:
         _scarf(c, r, 0.1)
 
@@ -210,7 +209,7 @@ def _standing(c: Canvas, r: Random, kind: Kind, coat: Coat) -> None:
     for x in (-0.58, 0.5):
         c.stroke([(x, 0.4), (x + r.uniform(-0.06, 0.06), 0.84)], 0.22, coat.fur)
         c.oval(x, 0.88, 0.14, 0.08, coat.pale)
-    _head(c.at(0.52, -0.24, 0.86, r.uniform(-10, 14)), r, kind, coat)
+    _head(c.at(0.5, -0.26, 0.95, r.uniform(-10, 14)), r, kind, coat)
     if r.random() < 0.35:
         _scarf(c.at(0.5, 0, 0.8), r, 0.12)
 
@@ -223,7 +222,7 @@ def _close(c: Canvas, r: Random, kind: Kind, coat: Coat) -> None:
 
 
 def _draw(c: Canvas, r: Random, kind: Kind) -> None:
-    pose = r.choices([_sitting, _standing, _close], [5, 3, 2])[0]
+    pose = r.choices([_sitting, _standing, _close], [5, 2, 3])[0]
     pose(c, r, kind, _coat(r))
 
 

@@ -71,6 +71,6 @@ RECIPES: dict[str, Recipe] = {
         train_per_class=40,
         test_per_class=20,
         license="CC-BY-4.0",
-        origin="E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI 1998; test half, as scikit-learn ships it.",
+        origin="E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI 1998, test half; from scikit-learn.",
     ),
 }

@@ -27,7 +27,9 @@ SEED = 1
 FEET = {"apple": 0.8, "pear": 0.88, "lemon": 0.68, "strawberry": 0.86, "cup": 0.66, "teapot": 0.62, "vase": 0.95, "lamp": 0.92,
         **dict.fromkeys(TASKS["animals"], 1.0), **dict.fromkeys(TASKS["vehicles"], vehicles.GROUND)}  # fmt: skip
 """How far below its middle a thing touches the ground, in its own units."""
-LEAN = {"fruit": 40, "animals": 6, "vehicles": 4, "household": 5}
+REACH = {"rabbit": 0.86, "cat": 0.94, "dog": 0.94, "bear": 0.94, "vase": 0.96, "lamp": 0.96}
+"""Size against the others of things that would stand out of the picture."""
+LEAN = {"fruit": 28, "animals": 6, "vehicles": 4, "household": 5}
 """Degrees a standing thing may lean."""
 LIGHT = [rgb(c) for c in ("FFFFFF", "FFFFFF", "FFF4E2", "FFEACF", "EDF1FC", "E4EAF6")]
 SHADOW = rgb("4A3F48")
@@ -48,7 +50,7 @@ def picture(name: str, number: int, seed: int = SEED) -> Image.Image:
     task = next(t for t, kinds in TASKS.items() if name in kinds)
     r = Random(f"toy box {seed} {name} {number}")
     scene = r.choice(SCENES)(r)
-    c, size = scene.canvas, r.uniform(0.24, 0.38)
+    c, size = scene.canvas, r.uniform(0.33, 0.44) * REACH.get(name, 1)
     x, y, turn = _pose(r, scene, name, LEAN[task], size)
     around = list(_around(r, scene, x, y, size))
     behind = [r.random() < 0.75 for _ in around]
@@ -65,15 +67,15 @@ def picture(name: str, number: int, seed: int = SEED) -> Image.Image:
 
 def _pose(r: Random, scene: Scene, name: str, lean: float, size: float) -> tuple[float, float, float]:
     """Middle and turn of the thing the picture is of; it may stand a little out of the picture."""
-    x = r.uniform(0.3, 0.7)
+    x = r.uniform(0.38, 0.62)
     if scene.ground is None:
-        return x, r.uniform(0.34, 0.66), r.gauss(0, 35)
+        return x, r.uniform(0.42, 0.58), r.gauss(0, 16)
     return x, r.uniform(*scene.ground) - size * FEET[name], r.uniform(-1, 1) * lean
 
 
 def _around(r: Random, scene: Scene, x: float, y: float, size: float) -> Iterator[tuple[Draw, float, float, float]]:
     """Up to four (draw, x, y, size) beside the thing, mostly clear of it."""
-    for _ in range(r.choice([0, 1, 1, 2, 2, 3, 4])):
+    for _ in range(r.choice([0, 1, 1, 2, 2, 3])):
         small = r.uniform(0.05, 0.1)
         if scene.ground is None:
             t, away = r.uniform(0, 2 * np.pi), size * 0.95 + small + r.uniform(0, 0.15)
