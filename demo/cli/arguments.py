@@ -120,6 +120,13 @@ def _others(commands) -> None:
     bench.add_argument("--images", metavar="DIR", help="the folder caltech24; default: the one in FMN_PHOTOS")
     bench.add_argument("--seeds", default="1-20", metavar="1-20")
 
+    pack = _command(commands, "pack", "List the starter packs, or make one anew.")
+    packs = pack.add_subparsers(title="what to do", metavar="WHAT", required=True, dest="what", parser_class=Parser)
+    packs.add_parser("list", help="the packs that are shipped")
+    build = packs.add_parser("build", help="draw, encode and measure a pack")
+    build.add_argument("name", metavar="NAME")
+    build.add_argument("--out", metavar="DIR", help="default: beside the shipped ones")
+
     cache = _command(commands, "cache", "Show or clear what is kept of encoded photos.")
     cache.add_argument("what", choices=("show", "clear"))
 
