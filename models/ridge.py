@@ -8,7 +8,7 @@ roots of tasks adds their statistics, so order and split of the photos do not ma
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ CHOOSING = 1000
 """Rows that choose lambda at most: the eigendecomposition of their kernel stays below two seconds."""
 _RELATIVE_FLOOR = 1e-12
 
+Root = tuple[Tensor, Tensor]
+"""Rows and targets of one task."""
 Working = Generator[None, None, Tensor]
 """Yields None at least every two seconds, returns the result."""
 
@@ -84,29 +86,47 @@ def solve(rows: Tensor, targets: Tensor, penalty: float) -> Working:
 
 
 def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator,
-                     before: tuple[Tensor, Tensor] | None = None) -> Generator[None, None, float | None]:  # fmt: skip
+                     before: Sequence[Root] = ()) -> Generator[None, None, float | None]:  # fmt: skip
     """The lambda of PENALTIES with the least squared error on a fifth of h (n, M), y (n, C), fitted on the rest and `before`.
 
-    before: stacked roots (k, M), (k, C) of older photos. Exact for all 17 from one eigendecomposition of the fitted rows'
+    before: the roots of older tasks. Exact for all 17 from one eigendecomposition of the fitted rows'
     kernel K = V diag(e) V^T: predictions are H_2 H_1^T V diag(1 / (e + lambda)) V^T Y_1. None below two photos, and where
     the roots alone are as many as CHOOSING: the best lambda hardly moves with their number, so an older one will do.
     """
-    older = 0 if before is None else len(before[0])
-    room = CHOOSING - older
+    room = CHOOSING - sum(len(rows) for rows, _ in before)
     if min(len(h), room) < 2:
         return None
     order = torch.randperm(len(h), generator=rng)[:room]
     h, y = h.double().cpu()[order], y.double()[order]
     fit = min(len(h) - 1, max(1, int(FIT_SHARE * len(h))))
     x, t = h[:fit], y[:fit]
-    if before is not None:
-        x, t = torch.cat([before[0].double(), x]), torch.cat([before[1].double(), t])
+    x, t = stacked([*((r.double(), p.double()) for r, p in before), (x, t)])
     k = yield from kernel(x)
     e, v = torch.linalg.eigh(k)
     yield None
     seen, wanted = h[fit:] @ x.T @ v, v.T @ t  # (m, k), (k, C)
     errors = torch.stack([((seen / (e.clamp(min=0) + p)) @ wanted - y[fit:]).square().mean() for p in PENALTIES])
     return PENALTIES[int(errors.nan_to_num(nan=float("inf")).argmin())]
+
+
+def stacked(roots: Sequence[Root]) -> Root:
+    """All roots one below the other: rows (k, M), targets (k, C); the targets of older tasks get zeros for newer classes."""
+    classes = roots[-1][1].shape[1]
+    return torch.cat([r for r, _ in roots]), torch.cat([F.pad(t, (0, classes - t.shape[1])) for _, t in roots])
+
+
+def roots_state(roots: Sequence[Root]) -> dict[str, Tensor]:
+    """Tensors by name: "statistic.003.rows", "statistic.003.targets"."""
+    parts = {}
+    for t, (rows, targets) in enumerate(roots):
+        parts |= {f"statistic.{t:03d}.rows": rows, f"statistic.{t:03d}.targets": targets}
+    return parts
+
+
+def roots_from(state: Mapping[str, Tensor]) -> tuple[Root, ...]:
+    """The roots that `roots_state` wrote."""
+    tasks = sorted(k.split(".")[1] for k in state if k.startswith("statistic.") and k.endswith(".rows"))
+    return tuple((state[f"statistic.{t}.rows"], state[f"statistic.{t}.targets"]) for t in tasks)
 
 
 def _floor(g: Tensor) -> float:

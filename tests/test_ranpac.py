@@ -104,7 +104,7 @@ def test_dual_shortcut_finds_the_penalty_a_search_finds(rng):
 def test_penalty_is_judged_with_the_photos_before(rng):
     h, y = normal(rng, 50, 40), ridge.one_hot(torch.arange(50) % 5, 5)
     before = result(ridge.square_root(normal(rng, 70, 40), ridge.one_hot(torch.arange(70) % 5, 5)))
-    found = result(ridge.held_out_penalty(h, y, torch.Generator().manual_seed(5), before))
+    found = result(ridge.held_out_penalty(h, y, torch.Generator().manual_seed(5), [before]))
     order = torch.randperm(50, generator=torch.Generator().manual_seed(5))
     a, b = torch.cat([before[0].double(), h[order[:40]].double()]), torch.cat([before[1].double(), y[order[:40]]])
 
@@ -119,7 +119,7 @@ def test_one_photo_or_too_many_choose_no_penalty(rng):
     one, y = normal(rng, 1, 4), ridge.one_hot(torch.zeros(1).long(), 1)
     assert result(ridge.held_out_penalty(one, y, rng)) is None
     many = (torch.zeros(ridge.CHOOSING, 4), torch.zeros(ridge.CHOOSING, 1))
-    assert result(ridge.held_out_penalty(one.repeat(9, 1), y.repeat(9, 1), rng, many)) is None
+    assert result(ridge.held_out_penalty(one.repeat(9, 1), y.repeat(9, 1), rng, [many])) is None
 
 
 def test_after_all_tasks_it_is_one_ridge_regression(rng):

@@ -6,7 +6,7 @@ Learning", NeurIPS 2023, arXiv:2307.02251. The linear head of the authors' code,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import torch
@@ -24,11 +24,10 @@ from forget_me_not.models.registry import Slider, register
 SHARPNESS = 10.0
 """Factor on the logits, which lie around 0 to 1: a softmax of them then means something. No answer changes."""
 
-Root = tuple[Tensor, Tensor]
-Choice = Callable[[Tensor, Tensor, Root | None, torch.Generator], Generator[None, None, float | None]]
+Choice = Callable[[Tensor, Tensor, Sequence[ridge.Root], torch.Generator], Generator[None, None, float | None]]
 
 
-def _fixed(h: Tensor, y: Tensor, before: Root | None, rng: torch.Generator) -> Generator[None, None, None]:
+def _fixed(h: Tensor, y: Tensor, before: Sequence[ridge.Root], rng: torch.Generator) -> Generator[None, None, None]:
     return
     yield  # a generator that has nothing to wait for
 
@@ -97,7 +96,7 @@ class RanPAC:
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "micro": photos_a_pass(vit.depth - first)}
         self.width, self.choose, self.given, self.strength = width, PENALTY[penalty], strength, strength
         self.projection = torch.zeros(vit.width, 0, device=self.device)
-        self.roots: tuple[Root, ...] = ()
+        self.roots: tuple[ridge.Root, ...] = ()
         self.edit: Adapters | None = None
         self.weight = torch.zeros(0, 0, device=self.device)
 
@@ -114,10 +113,10 @@ class RanPAC:
         classes = 1 + max(max(task.classes), self.weight.shape[1] - 1)
         h = project(task.train.cls(edit).to(self.device), projection)
         y = ridge.one_hot(task.train.labels, classes)
-        found = yield from self.choose(h, y, joined(self.roots, classes) if self.roots else None, rng)
+        found = yield from self.choose(h, y, self.roots, rng)
         strength = self.strength if found is None else found
         roots = (*self.roots, (yield from ridge.square_root(h, y)))
-        weight = yield from ridge.solve(*joined(roots, classes), strength)
+        weight = yield from ridge.solve(*ridge.stacked(roots), strength)
         self.projection, self.edit, self.roots, self.strength = projection, edit, roots, strength
         self.weight = weight.float().to(self.device)
         yield Log(measures={"penalty": strength})
@@ -131,25 +130,18 @@ class RanPAC:
             return {}
         parts = {"fixed.projection": self.projection, "weight": self.weight}
         parts["statistic.penalty"] = torch.tensor(self.strength, dtype=torch.float64)
-        for t, (rows, targets) in enumerate(self.roots):
-            parts |= {f"statistic.{t:03d}.rows": rows, f"statistic.{t:03d}.targets": targets}
+        parts |= ridge.roots_state(self.roots)
         if self.edit is not None:
             parts |= tensors("adapter", self.edit.values)
         return parts
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        tasks = sorted({k.split(".")[1] for k in state if k.endswith(".rows")})
-        self.roots = tuple((state[f"statistic.{t}.rows"], state[f"statistic.{t}.targets"]) for t in tasks)
+        self.roots = ridge.roots_from(state)
         self.strength = float(state.get("statistic.penalty", self.given))
         self.projection = state.get("fixed.projection", torch.zeros(self.vit.width, 0)).to(self.device)
         self.weight = state.get("weight", torch.zeros(0, 0)).to(self.device)
         values = below("adapter", state, self.device)
         self.edit = Adapters.frozen(values, self.blocks[0]) if values else None
-
-
-def joined(roots: tuple[Root, ...], classes: int) -> Root:
-    """All roots stacked: rows (k, M) and targets (k, C)."""
-    return torch.cat([r for r, _ in roots]), torch.cat([F.pad(t, (0, classes - t.shape[1])) for _, t in roots])
 
 
 def project(z: Tensor, projection: Tensor) -> Tensor:
