@@ -23,7 +23,10 @@ function painted(value) {
 const charts = new Map();
 const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-/** Draws `figure` in `node`; `run` names what the zoom belongs to: it is kept until another run is shown. */
+/**
+ * Draws `figure` in `node`; `run` names what the zoom belongs to: it is kept until another run is shown or a double click.
+ * Plotly's own uirevision drops a zoom when the figure brings another range, as ours does while a run grows, so it is kept here.
+ */
 export async function chart(node, figure, {run = 'run', on = {}, zoom = true} = {}) {
   charts.set(node, {figure, run, on, zoom});
   if (!node.offsetWidth) return;
@@ -31,12 +34,15 @@ export async function chart(node, figure, {run = 'run', on = {}, zoom = true} = 
   const latest = charts.get(node);
   if (!latest || !node.isConnected || !node.offsetWidth) return;
   const {data, layout} = painted(latest.figure), touch = matchMedia('(pointer: coarse)').matches;
-  for (const axis of ['xaxis', 'yaxis']) layout[axis] = {...layout[axis], fixedrange: !latest.zoom};
+  if (node.zoomOf !== latest.run) { node.zoomOf = latest.run; node.zoomed = {}; }
+  for (const axis of ['xaxis', 'yaxis']) layout[axis] = {...layout[axis], fixedrange: !latest.zoom, ...node.zoomed[axis] && {range: node.zoomed[axis]}};
   Object.assign(layout, {uirevision: latest.run, height: node.offsetHeight, dragmode: latest.zoom && !touch ? 'zoom' : false});
   if (node.offsetWidth < 420 && layout.margin?.r > 100) layout.margin = {...layout.margin, r: 118, l: 44};
   await Plotly.react(node, data, layout, {responsive: true, displayModeBar: false, displaylogo: false, doubleClick: 'reset', scrollZoom: false, locale: lang});
   if (node.wired) return;
   node.wired = true;
+  node.on('plotly_relayout', change => { for (const axis of ['xaxis', 'yaxis']) if (`${axis}.range[0]` in change) node.zoomed[axis] = [change[`${axis}.range[0]`], change[`${axis}.range[1]`]]; });
+  node.on('plotly_doubleclick', () => { node.zoomed = {}; const {figure: now, ...options} = charts.get(node); chart(node, now, options); });
   for (const name of ['click', 'hover', 'unhover']) node.on(`plotly_${name}`, event => charts.get(node)?.on[name]?.(event));
 }
 
