@@ -59,33 +59,33 @@ DAMPING: dict[str, Callable[[float, Tensor], Damping]] = {
 """From alpha and the Gram matrix K (n, n); tr(C) is the mean of its diagonal."""
 
 
-def _system(gram: Tensor, damping: Damping, beta: float, centred: bool) -> tuple[Tensor, Tensor, float]:
-    """I + s K P (transposed where used), P, and s = beta / (ridge n); P is the identity unless C is centred."""
-    n = len(gram)
-    share = beta / (damping.ridge * n)
-    identity = torch.eye(n, dtype=gram.dtype)
-    centring = identity - 1 / n if centred else identity
-    return identity + share * gram @ centring, centring, share
+def _system(gram: Tensor, damping: Damping, beta: float, centred: bool) -> tuple[Tensor, float]:
+    """I + s P K and s = beta / (ridge n); P takes the mean off each column where C is centred, else it is the identity."""
+    share = beta / (damping.ridge * len(gram))
+    system = share * (gram - gram.mean(0) if centred else gram)
+    system.diagonal().add_(1.0)
+    return system, share
 
 
 def pushed(gram: Tensor, slot: int, damping: Damping, beta: float, centred: bool = False) -> Tensor:
     """c (n,) with u = G c, for the gradient that is column `slot` of the window; gram K (n, n) float64.
 
-    c = scale/ridge (I + beta/(ridge n) P K)^{-1} e. With beta = 0 it is exactly scale/ridge e.
+    c = scale/ridge (I + s P K)^{-1} e. With beta = 0 it is exactly scale/ridge e.
     """
-    system, _, _ = _system(gram, damping, beta, centred)
-    unit = torch.zeros(len(gram), dtype=gram.dtype)
-    unit[slot] = 1.0
-    return torch.linalg.solve(system.T, unit) * (damping.scale / damping.ridge)
+    system, _ = _system(gram, damping, beta, centred)
+    unit = gram.new_zeros(len(gram))
+    unit[slot] = damping.scale / damping.ridge
+    return torch.linalg.solve(system, unit)
 
 
 def general(gram: Tensor, onto: Tensor, damping: Damping, beta: float, centred: bool = False) -> Tensor:
     """c (n,) with u = scale/ridge v + G c, for any v, in the window or not; onto = G^T v (n,), gram K (n, n) float64.
 
-    u = (1/ridge) [v - s G P (I + s K P)^{-1} G^T v] scale, s = beta/(ridge n).
+    u = (scale/ridge) [v - s G (I + s P K)^{-1} P G^T v].
     """
-    system, centring, share = _system(gram, damping, beta, centred)
-    return -share * centring @ torch.linalg.solve(system, onto) * (damping.scale / damping.ridge)
+    system, share = _system(gram, damping, beta, centred)
+    onto = onto - onto.mean() if centred else onto
+    return torch.linalg.solve(system, onto) * (-share * damping.scale / damping.ridge)
 
 
 class Arrow(torch.optim.Optimizer):
