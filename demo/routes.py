@@ -6,13 +6,11 @@ import contextlib
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
@@ -20,10 +18,11 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from forget_me_not.demo import figures
 from forget_me_not.demo.disk import explained, room_for
+from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
 from forget_me_not.demo.session import SHA, Session
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
 from forget_me_not.demo.view import RunView, reduce
-from forget_me_not.demo.words import LANGUAGES, fill, words
+from forget_me_not.demo.words import LANGUAGES, words
 from forget_me_not.models.events import from_json
 from forget_me_not.models.problem import Problem
 
@@ -37,57 +36,8 @@ PHOTO_HEADERS = {"Cache-Control": "private, max-age=31536000, immutable",
                  "Content-Security-Policy": "default-src 'none'; sandbox"}  # fmt: skip
 VIEWS = 64
 
-UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown")
-AWAY = ("worker_away", "backbone_away")
-STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early"), 413: ("upload_big",), 507: ("disk_full",)}
-"""HTTP status by code; every other problem is 400."""
-SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 TYPES = {".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".woff2": "font/woff2", ".txt": "text/plain",
          ".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}  # fmt: skip
-
-
-class Guard:
-    """ASGI wrapper: no posts from other sites, and every answer of ours says it must not be sniffed."""
-
-    def __init__(self, app: Callable[..., Awaitable[None]]):
-        self.app = app
-
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
-        if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not same_site(headers):
-            await problem_answer(Problem("other_site"), 403)(scope, receive, send)
-            return
-
-        async def guarded(message: dict[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                there = {k.lower() for k, _ in message["headers"]}
-                extra = [(k.lower().encode(), v.encode()) for k, v in SAFE.items() if k.lower().encode() not in there]
-                message = {**message, "headers": [*message["headers"], *extra]}
-            await send(message)
-
-        await self.app(scope, receive, guarded)
-
-
-def same_site(headers: Mapping[str, str]) -> bool:
-    """Whether a post comes from our own page or from no page at all. Over plain http browsers only send Origin."""
-    if "sec-fetch-site" in headers:
-        return headers["sec-fetch-site"] in ("same-origin", "none")
-    if "origin" not in headers:
-        return True
-    return urlsplit(headers["origin"]).netloc in (headers.get("host"), headers.get("x-forwarded-host"))
-
-
-def problem_answer(problem: Problem, status: int | None = None) -> JSONResponse:
-    """{"problem": {"code", "values", "sentence"}} with the status that fits."""
-    code = problem.code
-    if status is None:
-        status = next((number for number, codes in STATUS.items() if code in codes), 400)
-    values = {k: v if isinstance(v, str | int | float | bool | list | type(None)) else str(v) for k, v in problem.values.items()}
-    said = {"code": code, "values": values, "sentence": fill(words("en").get(f"problem.{code}", code), values)}
-    return JSONResponse({"problem": said}, status, headers={"Cache-Control": "no-store"})
 
 
 @dataclass
@@ -179,10 +129,15 @@ def routes(session: Session, local: bool) -> APIRouter:
     async def upload(pid: str, request: Request) -> Any:
         project = await run_in_threadpool(session.project, pid)
         asked = request.query_params
-        with session.draft() as path:
-            await _receive(request, path, session)
-            return _fresh(await run_in_threadpool(session.upload, project, path, asked.get("name", ""), asked.get("class", ""),
-                                                  asked.get("domain", "")))  # fmt: skip
+        name, label, domain = (asked.get(key, "") for key in ("name", "class", "domain"))
+        try:
+            with session.draft() as path:
+                await _receive(request, path, session)
+                return _fresh(await run_in_threadpool(session.upload, project, path, name, label, domain))
+        except Problem as problem:
+            if problem.code in (*UNKNOWN, "disk_full"):
+                raise
+            return _fresh(await run_in_threadpool(session.refused, project, name, problem))  # a bad file is no bad request
 
     @api.get("/projects/{pid}/photos/{sha}")
     def photo(pid: str, sha: str, size: str = "thumb") -> Response:
@@ -264,7 +219,7 @@ def _age(path: Path) -> str:
 
 def _inside(root: Path, name: str) -> Path:
     """The file `name` below `root` of a type we serve; Problem("file_unknown")."""
-    path = (root / name).resolve()
+    path = (root / name.replace("\0", "")).resolve()
     if not path.is_relative_to(root.resolve()) or path.suffix not in TYPES or not path.is_file():
         raise Problem("file_unknown")
     return path
@@ -279,7 +234,7 @@ async def _json(request: Request) -> dict[str, Any]:
             raise Problem("request_bad")
     try:
         asked = json.loads(body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Problem("request_bad") from None
     if not isinstance(asked, dict):
         raise Problem("request_bad")

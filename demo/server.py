@@ -20,7 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from forget_me_not.demo.client import COMMAND, Client
-from forget_me_not.demo.routes import Guard, problem_answer, routes
+from forget_me_not.demo.guard import Guard, problem_answer
+from forget_me_not.demo.routes import routes
 from forget_me_not.demo.session import Session
 from forget_me_not.demo.words import say
 from forget_me_not.models.folders import HOME, data_folder

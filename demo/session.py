@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from forget_me_not.demo import choices
+from forget_me_not.demo import choices, edits
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.disk import read_json, room_for, write_json
 from forget_me_not.demo.project import Project, request
@@ -69,6 +69,12 @@ class Session:
         with incoming(path, name, label, domain, by_domain=project.data["kind"] == "domain") as (items, skipped):
             added, refused = project.add(items)
         return {"added": added, "skipped": [*skipped, *refused], "project": project.view()}
+
+    def refused(self, project: Project, name: str, problem: Problem) -> dict[str, Any]:
+        """As `upload`, for a file that was left out as a whole."""
+        values = {key: value if isinstance(value, str | int | float) else str(value) for key, value in problem.values.items()}
+        shown = str(values.pop("name", "") or edits.clean(name.rsplit("/", 1)[-1]))
+        return {"added": 0, "skipped": [{"name": shown, "code": problem.code, "values": values}], "project": project.view()}
 
     # Runs
 
