@@ -1,10 +1,11 @@
 /* The top bar: whose run, what is shown of it, the beads of its tasks, and the page's own tools. */
-import {photoUrl} from './api.js';
+import {photoUrl, post} from './api.js';
 import {isActive, modeOf} from './clock.js';
 import {fill, flower, h, hueOf, icon} from './dom.js';
-import {kept, otherLanguage, t} from './i18n.js';
+import {kept, otherLanguage, problemText, t} from './i18n.js';
 import {shownRun, store, subscribe, titleOf} from './store.js';
 import {tabs} from './tabs.js';
+import {trouble} from './toast.js';
 
 export function mountHeader(root) {
   const run = h('div.run'), line = h('div.line'), note = h('div.status', {role: 'status'});
@@ -59,7 +60,7 @@ function drawStatus(note) {
   const problem = backbone?.state === 'failed' ? backbone.problem : null;
   note.hidden = !text;
   const share = backbone?.state === 'fetching' && backbone.total ? backbone.done / backbone.total : null;
-  fill(note, [text, problem, share], () => [h('span', {}, text), problem ? h('span', {}, ` ${problem.sentence ?? problem.code}`) : null, share === null ? null : h('span.progressline', {style: {'--v': share}})]);
+  fill(note, [text, problem, share], () => [h('span', {}, text), problem ? h('span', {}, t('say.gap'), problemText(problem), ' ', h('button.link', {type: 'button', onclick: () => post('status', {do: 'retry'}).catch(trouble)}, t('status.retry'))) : null, share === null ? null : h('span.progressline', {style: {'--v': share}})]);
 }
 
 function showHelp() {
