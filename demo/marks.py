@@ -5,6 +5,7 @@ Colour means task, never method. Tokens ("@t1", "@ink") become the theme's colou
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 HUES = 6
@@ -63,7 +64,7 @@ def on_cividis(value: float) -> str:
 
 def cividis(value: float) -> tuple[float, float, float]:
     """Red, green and blue in [0, 1] of `value`, straight between the stops as the browser draws them."""
-    (low, dark), (high, bright) = next(pair for pair in zip(CIVIDIS, CIVIDIS[1:], strict=False) if value <= pair[1][0])
+    (low, dark), (high, bright) = next(pair for pair in pairwise(CIVIDIS) if value <= pair[1][0])
     share = (value - low) / (high - low)
     channels = ((int(dark[i : i + 2], 16), int(bright[i : i + 2], 16)) for i in (1, 3, 5))
     return tuple((a + share * (b - a)) / 255 for a, b in channels)
