@@ -20,8 +20,8 @@ def words(language: str = "en") -> Mapping[str, str]:
 
 
 def _read(language: str) -> dict[str, str]:
-    """The page's words and, in a folder of their own, the sentences of all problems and notes."""
-    files = (TEXT / f"{language}.json", TEXT / "problems" / f"{language}.json")
+    """The page's words and, in folders of their own, those of single parts: problems and notes, tabs, lessons."""
+    files = (TEXT / f"{language}.json", *sorted(TEXT.glob(f"*/{language}.json")))
     return {key: sentence for file in files for key, sentence in json.loads(file.read_text("utf-8")).items()}
 
 

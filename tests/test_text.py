@@ -10,7 +10,9 @@ DEMO = TEXT.parent
 CODE = [*DEMO.glob("static/*.js"), *DEMO.rglob("*.py"), DEMO.parent / "app.py"]
 SOURCE = "\n".join(path.read_text("utf-8") for path in CODE if path.exists())
 ENGLISH = words("en")
-JAPANESE = json.loads((TEXT / "ja.json").read_text("utf-8")) | json.loads((TEXT / "problems" / "ja.json").read_text("utf-8"))
+JAPANESE = {
+    key: text for file in (TEXT / "ja.json", *TEXT.glob("*/ja.json")) for key, text in json.loads(file.read_text("utf-8")).items()
+}
 OPTIONAL = ("method.", "setting.", "hint.")
 """Cards carry their own English; a language may translate them."""
 CODES = ("problem.", "note.")
