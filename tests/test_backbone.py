@@ -214,9 +214,10 @@ def test_the_neck_whitens_but_does_not_explode():
 
 @pytest.mark.photos
 @pytest.mark.starter
-def test_twenty_shots_of_caltech_are_enough_for_prototypes(real_photos):
+def test_prototypes_of_caltech_reach_their_level(real_photos):
+    """SimpleCIL, 20 training and 10 test photos a class, 112 px: at least .865 on average over the splits of 20 seeds."""
     from forget_me_not.models import images
-    from forget_me_not.models.encoder import Encoder
+    from forget_me_not.models.encoder import Encoder, FeatureTable
     from forget_me_not.models.engine import run
     from forget_me_not.models.methods.simplecil import SimpleCIL
     from forget_me_not.models.stream import build, plan
@@ -224,8 +225,12 @@ def test_twenty_shots_of_caltech_are_enough_for_prototypes(real_photos):
     vit = create("starter", device="cpu")
     assert (vit.width, vit.depth, vit.length) == (384, 12, 65)
     found = images.read([real_photos / "caltech24"])
+    table = FeatureTable(Encoder(vit, found).get(torch.arange(len(found)), -1))
     labels, groups = [p.label for p in found.photos], [p.group for p in found.photos]
-    planned = plan(labels, groups, per_task=24, seed=1, train_per_class=20, test_per_class=10)
-    stream = build(planned, Encoder(vit, found))
-    finished = [e for e in run(stream, SimpleCIL(vit)) if e][-1]
-    assert finished.metrics["last_accuracy"] >= 0.86
+    accuracy = []
+    for seed in range(1, 21):
+        planned = plan(labels, groups, per_task=4, seed=seed, train_per_class=20, test_per_class=10)
+        *_, finished = (e for e in run(build(planned, table), SimpleCIL(table.vit), seed=seed) if e)
+        accuracy.append(finished.metrics["last_accuracy"])
+    assert sum(accuracy) / 20 >= 0.865
+    assert len(set(accuracy)) > 5

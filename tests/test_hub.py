@@ -36,7 +36,7 @@ def serve(monkeypatch):
         asked = []
 
         class Answer(BaseHTTPRequestHandler):
-            def do_HEAD(self):  # noqa: N802
+            def do_HEAD(self):
                 asked.append((self.command, self.path))
                 content = files.get(self.path)
                 self.send_response(200 if content else 404)
