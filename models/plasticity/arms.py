@@ -119,7 +119,7 @@ ARMS: dict[str, Arm] = {arm.name: arm for arm in (
     Arm("nap", "Normalize and project", "Every weight matrix keeps its length.", remedy="nap", paper="arXiv:2407.01800",
         deviations=("Scale and offset of a norm are projected together; no weight decay.", "Biases move freely.")),
     Arm("crelu", "CReLU", "Units that cannot die: both signs go on.", remedy="crelu", paper="arXiv:2303.07507",
-        deviations=("fc1 is half as wide, so that fc2 fits: 127,338 numbers against 152,202.",)),
+        deviations=("fc1 is half as wide, so that fc2 fits: 127,242 numbers against 152,202.",)),
 )}  # fmt: skip
 
 SIX = ("fresh", "sgd", "clip", "shrink_perturb", "arrow", "arrow_clip")

@@ -16,6 +16,9 @@ from torch import Tensor
 
 from forget_me_not.models.plasticity.remedies import Training
 
+SMALL = 1e-8
+"""Keeps divisions defined; sigma begins there too, so that the first bet is not 0."""
+
 
 class Trac:
     """theta = theta_ref + S way, S = sum over `betas` of start / erfi(1/sqrt 2) erfi(sigma / sqrt(2 V)), at least 0.
@@ -25,7 +28,7 @@ class Trac:
 
     def __init__(self, betas: tuple[float, ...] = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999), start: float = 1e-8):
         self.betas, self.start = torch.tensor(betas, dtype=torch.float64), start
-        self.sigma = torch.full((len(betas),), start, dtype=torch.float64)
+        self.sigma = torch.full((len(betas),), SMALL, dtype=torch.float64)
         self.variance = torch.zeros(len(betas), dtype=torch.float64)
         self.scale = torch.zeros((), dtype=torch.float64)
         self.reference: dict[str, Tensor] = {}
@@ -39,12 +42,12 @@ class Trac:
         if not self.reference:
             self.reference = {n: p.detach().clone() for n, p in named.items()}
             self.way = {n: torch.zeros_like(p) for n, p in named.items()}
-        recovered = float(self.scale / (self.scale + self.start))  # the papers divide by S + eps where S was multiplied
+        recovered = float(self.scale / (self.scale + SMALL))  # the paper divides by S + eps what was multiplied by S
         self.way = {n: way * recovered for n, way in self.way.items()}
         h = sum(float(p.grad.flatten() @ self.way[n].flatten()) for n, p in named.items() if p.grad is not None)
         self.variance = self.betas.square() * self.variance + h * h
         self.sigma = self.betas * self.sigma - h
-        bet = self.sigma / ((2 * self.variance).sqrt() + self.start)
+        bet = self.sigma / ((2 * self.variance).sqrt() + SMALL)
         self.scale = torch.from_numpy(erfi(bet.numpy())).sum() * (self.start / erfi(1 / math.sqrt(2)))
         self._before = [p.detach().clone() for p in named.values()]
 
