@@ -83,12 +83,7 @@ class Hall:
         if self.vit is not None and turns:
             turn = min(turns, key=lambda t: t.used)
             began = time.perf_counter()
-            torch.set_grad_enabled(turn.grad)  # a generator that pauses inside no_grad must not switch it off for the others
-            try:
-                turn.advance()
-            finally:
-                turn.grad = torch.is_grad_enabled()
-                torch.set_grad_enabled(True)
+            turn.advance()
             turn.used += time.perf_counter() - began
         for study in list(self.studies.values()):
             if study.finished:

@@ -36,7 +36,6 @@ class Study:
 
     def __init__(self, request: Request, vit: FrozenViT, encoder: Encoder, used: float):
         self.id, self.request, self.vit, self.encoder, self.used = request.folder.name, request, vit, encoder, used
-        self.grad = True
         self._steps: Iterator[None] | None = self._features()
         self._made: dict[str, Any] = {}
         self._future: Future | None = None
@@ -81,13 +80,13 @@ class Study:
         learner.load_state_dict(folder.state(done - 1))
         yield
         before, after = [], []
-        with torch.no_grad():
-            for part in photos.split(8):
-                before.append(self.encoder.get(part, FEATURE).cpu())
+        for part in photos.split(8):
+            before.append(self.encoder.get(part, FEATURE).cpu())
+            with torch.no_grad():  # not around the yield: other turns need gradients
                 answer = learner.predict(Batch(self.encoder, part, learner.reads))
-                if answer.feature is not None:
-                    after.append(answer.feature.cpu().float())
-                yield
+            if answer.feature is not None:
+                after.append(answer.feature.cpu().float())
+            yield
         self._before = torch.cat(before).numpy()
         self._after = torch.cat(after).numpy() if len(after) == len(before) else None
 

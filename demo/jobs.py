@@ -141,7 +141,6 @@ class Job:
         self.restarted = bool(said.get("restarted"))
         self.tries = int(said.get("tries", 0))
         self.used = 0.0  # seconds it has had, for fair turns
-        self.grad = True  # torch's grad mode where its iterator stands
         self._stop = False
         self._pause_after_task = False
         self._steps: Iterator[Event | None] | None = None
@@ -221,7 +220,7 @@ class Job:
         if self.tries > TRIES:
             self._fail("run_keeps_dying", {"tries": TRIES})
             return
-        self._steps, self.grad = self._work(hall), True
+        self._steps = self._work(hall)
         self.set("running")
 
     def advance(self) -> None:

@@ -156,11 +156,11 @@ def _answers(stream: Stream, judged: range, method: Method, t: int, seed: int) -
     order = torch.randperm(len(photos), generator=rng_for(seed, 1_000_000 + t))
     size = getattr(method, "portion", 8 if method.reads.cut >= 0 else 64)  # tokens go through the frozen ViT: that takes long
     parts = []
-    with torch.no_grad():
-        for batch, at in zip(photos.pick(order).batches(size), order.split(size), strict=True):
+    for batch, at in zip(photos.pick(order).batches(size), order.split(size), strict=True):
+        with torch.no_grad():  # never around a yield: whoever takes the next turn would find gradients switched off
             prediction = method.predict(batch.unlabelled())
             parts.append(_reduce(prediction, own[at], stream if stream.kind == "task" else None))
-            yield None
+        yield None
     back = order.argsort()
     record = {k: torch.cat([p[k] for p in parts])[back] for k in parts[0]} if parts else {}
     yield {"photo": photos.index, "label": photos.labels, "task": own, **record}
