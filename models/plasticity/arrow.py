@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
@@ -52,40 +53,40 @@ class Damping:
     scale: float
 
 
-DAMPING: dict[str, Callable[[float, Tensor], Damping]] = {
-    "relative": lambda alpha, gram: Damping(r := alpha * max(float(gram.diagonal().mean()), FLOOR), r),
+DAMPING: dict[str, Callable[[float, np.ndarray], Damping]] = {
+    "relative": lambda alpha, gram: Damping(r := alpha * max(float(gram.trace()) / len(gram), FLOOR), r),
     "absolute": lambda alpha, gram: Damping(alpha, 1.0),
 }
 """From alpha and the Gram matrix K (n, n); tr(C) is the mean of its diagonal."""
 
 
-def _system(gram: Tensor, damping: Damping, beta: float, centred: bool) -> tuple[Tensor, float]:
+def _system(gram: np.ndarray, damping: Damping, beta: float, centred: bool) -> tuple[np.ndarray, float]:
     """I + s P K and s = beta / (ridge n); P takes the mean off each column where C is centred, else it is the identity."""
     share = beta / (damping.ridge * len(gram))
     system = share * (gram - gram.mean(0) if centred else gram)
-    system.diagonal().add_(1.0)
+    system.flat[:: len(gram) + 1] += 1.0
     return system, share
 
 
-def pushed(gram: Tensor, slot: int, damping: Damping, beta: float, centred: bool = False) -> Tensor:
+def pushed(gram: np.ndarray, slot: int, damping: Damping, beta: float, centred: bool = False) -> np.ndarray:
     """c (n,) with u = G c, for the gradient that is column `slot` of the window; gram K (n, n) float64.
 
     c = scale/ridge (I + s P K)^{-1} e. With beta = 0 it is exactly scale/ridge e.
     """
     system, _ = _system(gram, damping, beta, centred)
-    unit = gram.new_zeros(len(gram))
+    unit = np.zeros(len(gram))
     unit[slot] = damping.scale / damping.ridge
-    return torch.linalg.solve(system, unit)
+    return np.linalg.solve(system, unit)
 
 
-def general(gram: Tensor, onto: Tensor, damping: Damping, beta: float, centred: bool = False) -> Tensor:
+def general(gram: np.ndarray, onto: np.ndarray, damping: Damping, beta: float, centred: bool = False) -> np.ndarray:
     """c (n,) with u = scale/ridge v + G c, for any v, in the window or not; onto = G^T v (n,), gram K (n, n) float64.
 
     u = (scale/ridge) [v - s G (I + s P K)^{-1} P G^T v].
     """
     system, share = _system(gram, damping, beta, centred)
     onto = onto - onto.mean() if centred else onto
-    return torch.linalg.solve(system, onto) * (-share * damping.scale / damping.ridge)
+    return np.linalg.solve(system, onto) * (-share * damping.scale / damping.ridge)
 
 
 class Arrow(torch.optim.Optimizer):
@@ -164,7 +165,9 @@ class Arrow(torch.optim.Optimizer):
         if not math.isfinite(float(torch.stack(torch._foreach_norm(grads)).sum())):
             own["skipped"] = own.get("skipped", torch.zeros(())) + 1
             return
-        own["step"] = own.get("step", torch.zeros(())) + 1
+        if "step" not in own:
+            own["step"] = torch.zeros(())
+        own["step"] += 1
         states = [self.state[p] for p in params]
         directions = DIRECTION[group["base"]](grads, states, float(own["step"]), group)
         if group["geometry"]:
@@ -179,8 +182,9 @@ class Arrow(torch.optim.Optimizer):
             own["window"] = v.new_zeros(group["window"], len(v))
             own["gram"] = v.new_zeros(group["window"], group["window"])  # in the type of its products: nothing is lost
             own["turn"] = torch.zeros(())
-        turn, enters = int(own["turn"]), int(own["turn"]) % group["every"] == 0
-        own["turn"] = own["turn"] + 1
+        turn = int(own["turn"])
+        enters = turn % group["every"] == 0
+        own["turn"] += 1
         pushes = turn // group["every"]  # gradients that entered before this turn or, where this one does not, with the last
         slot, n = pushes % group["window"], min(pushes + 1, group["window"])
         if enters:
@@ -189,17 +193,22 @@ class Arrow(torch.optim.Optimizer):
         onto = window @ v  # (n,)
         if enters:
             own["gram"][slot, :n] = own["gram"][:n, slot] = onto
-        gram, onto = own["gram"][:n, :n].double().cpu(), onto.double().cpu()
+        # n x n work in numpy: a tenth of the time that tensors this small take
+        gram, onto = own["gram"].double().cpu().numpy()[:n, :n], onto.double().cpu().numpy()
         damping = DAMPING[group["damping"]](group["alpha"], gram)
         if enters:
             c, keep = pushed(gram, slot, damping, group["beta"], group["centred"]), 0.0
-            u, square = c.to(v) @ window, float(gram[slot, slot])
+            square = float(gram[slot, slot])
         else:
             c, keep = general(gram, onto, damping, group["beta"], group["centred"]), damping.scale / damping.ridge
-            u, square = torch.add(c.to(v) @ window, v, alpha=keep), float(v @ v)
+            square = float(v @ v)
+        u = torch.from_numpy(c).to(v) @ window
+        if keep:
+            u = u.add_(v, alpha=keep)
         # With u = keep v + G c, its length and its angle to v need only K and G^T v.
-        along = keep * square + float(c @ onto)
-        length = math.sqrt(max(keep**2 * square + 2 * keep * float(c @ onto) + float(c @ gram @ c), 0.0))
+        inside = float(c @ onto)
+        along = keep * square + inside
+        length = math.sqrt(max(keep**2 * square + 2 * keep * inside + float(c @ gram @ c), 0.0))
         gain = length / math.sqrt(square) if square > 0 else 1.0
         cos = along / (length * math.sqrt(square)) if length * square > 0 else 1.0
         if group["norm_match"] and gain > 0:
