@@ -83,7 +83,7 @@ def _run(commands) -> None:
     run.add_argument("--plugin", action="append", default=[], metavar="FILE", help="a file with methods of your own")
     run.add_argument("--json", action="store_true", help="one JSON object a run on standard output, the rest on standard error")
     run.add_argument("--fresh", action="store_true", help="start over where these runs are there already")
-    run.add_argument("--threads", type=int, metavar="N", help="threads for torch; its own choice if not given")
+    run.add_argument("--threads", type=int, default=1, metavar="N", help="threads for torch (1: the same bits as on the page)")
     run.add_argument("--neck", choices=("auto", "none"), default="auto", help="none: the bare feature, without whitening")
     run.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     _backbone(run)

@@ -41,8 +41,7 @@ def main(options: argparse.Namespace) -> int:
     from forget_me_not.models.folders import cache_folder
     from forget_me_not.models.stream import build
 
-    if options.threads is not None:
-        torch.set_num_threads(max(1, options.threads))
+    torch.set_num_threads(max(1, options.threads))
     settings, code = chosen(options)
     images = data.photos(options.images, options.domains)
     plans = data.plans(options, images, seeds)
