@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from forget_me_not.demo.jobs import Request
+from forget_me_not.demo.request import Request
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Method, Prediction
 from forget_me_not.models.encoder import Encoder

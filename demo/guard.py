@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from forget_me_not.demo.words import fill, words
 from forget_me_not.models.problem import Problem
 
-UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown")
+UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown", "pack_unknown")
 AWAY = ("worker_away", "backbone_away")
 STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early"), 413: ("upload_big",), 507: ("disk_full",)}
 """HTTP status by code; every other problem is 400."""

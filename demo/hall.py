@@ -15,11 +15,12 @@ import torch
 
 from forget_me_not.demo import ask, inside
 from forget_me_not.demo.disk import read_json, write_json
-from forget_me_not.demo.jobs import Job, Request, encoder_for
+from forget_me_not.demo.jobs import Job
+from forget_me_not.demo.request import Request
 from forget_me_not.models import registry
 from forget_me_not.models.backbone import FrozenViT, create, random_vit
 from forget_me_not.models.cache import Cache
-from forget_me_not.models.encoder import Encoder
+from forget_me_not.models.core import Source
 from forget_me_not.models.folders import cache_folder
 from forget_me_not.models.problem import Problem
 
@@ -41,7 +42,7 @@ class Hall:
         self.jobs: dict[str, Job] = {}
         self.asked = ask.Desk()
         self.studies: dict[str, inside.Study] = {}
-        self._encoders: dict[str, Encoder] = {}
+        self._encoders: dict[str, Source] = {}
         self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
         self._told = 0.0
         self._queue: list[str] = []
@@ -68,8 +69,8 @@ class Hall:
     @property
     def busy(self) -> bool:
         """Whether some run or picture wants its next step."""
-        return self.vit is not None and (any(job.active for job in self.jobs.values()) or bool(self._waiting())
-                                         or any(s.working for s in self.studies.values()))
+        return (any(job.active for job in self.jobs.values()) or any(self._may_begin(job) for job in self._waiting())
+                or any(s.working for s in self.studies.values()))  # fmt: skip
 
     @property
     def idle(self) -> bool:
@@ -80,7 +81,7 @@ class Hall:
         """One step of the run, or picture, that has had the least time."""
         self._admit()
         turns = [job for job in self.jobs.values() if job.active] + [s for s in self.studies.values() if s.working]
-        if self.vit is not None and turns:
+        if turns:
             turn = min(turns, key=lambda t: t.used)
             began = time.perf_counter()
             turn.advance()
@@ -150,15 +151,16 @@ class Hall:
         rid = command["run"]
         if rid not in self.studies:
             request = self._request(rid)
-            self.studies[rid] = inside.Study(request, self._ready(), self.encoder(request), self._least())
+            encoder = self.encoder(request)
+            self.studies[rid] = inside.Study(request, encoder.vit, encoder, self._least())
         return {"state": "computing"}
 
     # Inside
 
-    def encoder(self, request: Request) -> Encoder:
-        """The encoder over the request's photos; a few data sets share the memory."""
+    def encoder(self, request: Request) -> Source:
+        """The encoder over the request's photos, or its ready features; a few data sets share the memory."""
         key = request.photos_key
-        encoder = self._encoders.pop(key, None) or encoder_for(request, self._ready(), self.cache)
+        encoder = self._encoders.pop(key, None) or request.source(self._ready, self.cache)
         self._encoders[key] = encoder
         while len(self._encoders) > ENCODERS:
             del self._encoders[next(iter(self._encoders))]
@@ -181,14 +183,17 @@ class Hall:
     def _waiting(self) -> list[Job]:
         return [job for job in self.jobs.values() if job.status == "queued"]
 
+    def _may_begin(self, job: Job) -> bool:
+        return self.vit is not None or not job.request.needs_backbone
+
     def _least(self) -> float:
         return min((job.used for job in self.jobs.values() if job.active), default=0.0)
 
     def _admit(self) -> None:
         """Starts waiting trainings, the oldest first, as far as there is room; one always starts."""
-        if self.vit is None:
-            return
         for job in sorted(self._waiting(), key=lambda j: (j.request.created, j.request.training, j.id)):
+            if not self._may_begin(job):
+                continue
             active = [j for j in self.jobs.values() if j.active]
             mates = any(j.request.training == job.request.training for j in active)
             if len(active) < AT_ONCE or mates:

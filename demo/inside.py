@@ -16,7 +16,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from forget_me_not.demo.disk import write_json
-from forget_me_not.demo.jobs import Request
+from forget_me_not.demo.request import Request
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import FEATURE, Batch
 from forget_me_not.models.encoder import Encoder

@@ -1,131 +1,28 @@
-"""Runs as the worker drives them: what was asked for, one step at a time, and where it stands, on disk."""
+"""Runs as the worker drives them: one step at a time, and where each stands, on disk."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-import re
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
 from forget_me_not.demo.disk import explained, read_json, write_json
-from forget_me_not.models import registry
+from forget_me_not.demo.request import Request
 from forget_me_not.models.backbone import FrozenViT
-from forget_me_not.models.cache import Cache
-from forget_me_not.models.core import Method, Stream
-from forget_me_not.models.encoder import Encoder
 from forget_me_not.models.events import Event, Failed, Finished, Stopped, TaskFinished
-from forget_me_not.models.experiment import conduct, facts
-from forget_me_not.models.images import ImageSet, OnDisk, Photo
+from forget_me_not.models.experiment import facts
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
-from forget_me_not.models.stream import Plan, build, plan
 
 if TYPE_CHECKING:
     from forget_me_not.demo.hall import Hall
 
-RUN_ID = re.compile(r"[0-9a-f]{32}")
 TRIES = 3
 """Times a run is taken up again without finishing one task in between, before it counts as the cause."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the page asked for, as it lies in the run's folder: the photos, classes and tasks of that moment, method and seed.
-
-    classes: {"key", "name"}; the key is what the split is drawn from, the name is shown. tasks: {"name", "classes": keys} or, for
-    domains, {"name", "domain"}. photos: {"sha", "ext", "name", "class": key, "domain", "phash"} in the order they are read.
-    """
-
-    folder: Path
-    project: str
-    training: str
-    created: float
-    method: str
-    settings: Mapping[str, Any]
-    seed: int
-    kind: str
-    classes: tuple[Mapping[str, str], ...]
-    tasks: tuple[Mapping[str, Any], ...]
-    photos: tuple[Mapping[str, Any], ...]
-
-    @classmethod
-    def read(cls, folder: Path) -> Request:
-        """The request in a run's folder; Problem("run_unknown") where there is none."""
-        data = read_json(folder / "request.json")
-        if not isinstance(data, dict) or not RUN_ID.fullmatch(folder.name):
-            raise Problem("run_unknown")
-        names = {f.name for f in dataclasses.fields(cls)} - {"folder"}
-        return cls(folder, **{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names})
-
-    @property
-    def shelf(self) -> Path:
-        """The folder the project's photos lie in."""
-        return self.folder.parent.parent / "projects" / self.project / "photos"
-
-    @cached_property
-    def photos_key(self) -> str:
-        """The same for two requests over the same photos."""
-        return hashlib.sha256(json.dumps([self.project, self.photos], sort_keys=True).encode()).hexdigest()
-
-    @cached_property
-    def images(self) -> ImageSet:
-        """The photos as `images.read` of the same files would give them."""
-        return ImageSet.of(Photo(p["name"], p["class"], p["domain"], p["sha"], int(p["phash"], 16),
-                                 OnDisk(self.shelf / f"{p['sha']}.{p['ext']}")) for p in self.photos)  # fmt: skip
-
-    @cached_property
-    def shown(self) -> Mapping[str, str]:
-        """Class key -> name."""
-        return {c["key"]: c["name"] for c in self.classes}
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The stream of tasks; Problem where these photos do not make one."""
-        photos = self.images.photos
-        labels, groups = [p.label for p in photos], [p.group for p in photos]
-        names = [t["name"] for t in self.tasks]
-        if self.kind == "domain":
-            return plan(labels, groups, domains=[p.domain for p in photos], tasks=[[t["domain"]] for t in self.tasks],
-                        names=names, by_domain=True, seed=self.seed)  # fmt: skip
-        return plan(labels, groups, tasks=[t["classes"] for t in self.tasks], names=names, kind=self.kind, seed=self.seed)
-
-    def stream(self, encoder: Encoder) -> Stream:
-        """The tasks over encoded photos, classes by the names people see."""
-        stream = build(self.plan, encoder)
-        return dataclasses.replace(stream, classes=tuple(self.shown.get(key, key) for key in stream.classes))
-
-    @cached_property
-    def complete(self) -> dict[str, Any]:
-        """All settings, those asked for over the defaults; Problem where one is wrong."""
-        return registry.card(self.method).read(self.settings)
-
-    def learner(self, vit: FrozenViT) -> Method:
-        """A new learner with these settings."""
-        return registry.card(self.method).learner(vit, **self.complete)
-
-    def check(self) -> None:
-        """Nothing, or the Problem that starting would run into."""
-        _ = self.complete
-        try:
-            _ = self.plan
-        except Problem as problem:  # a key in a sentence would puzzle who has renamed the class
-            key = problem.values.get("name")
-            named = {"name": self.shown[key]} if key in self.shown else {}
-            raise Problem(problem.code, **{**problem.values, **named}) from None
-
-
-def encoder_for(request: Request, vit: FrozenViT, cache: Cache) -> Encoder:
-    """The encoder over a request's photos."""
-    return Encoder(vit, request.images, cache)
 
 
 class Job:
@@ -260,7 +157,7 @@ class Job:
         yield None
         stream = self.request.stream(encoder)
         folder = self._folder(encoder.vit)
-        yield from conduct(stream, self.request.method, self.request.complete, self.request.seed, folder, lambda: self._stop)
+        yield from self.request.events(stream, folder, lambda: self._stop)
 
     def _fail(self, code: str, values: Mapping[str, Any]) -> None:
         plain = {k: v if isinstance(v, int | float | str | bool) else str(v) for k, v in values.items()}
@@ -291,4 +188,4 @@ class Job:
             return folder
         asked, photos = self.request, [p.sha for p in self.request.images.photos]
         return RunFolder.create(self.folder, facts(asked.method, asked.complete, asked.seed, asked.plan, photos, vit.fingerprint,
-                                                   backbone=vit.name, size=vit.size, project=asked.project))  # fmt: skip
+                                                   **asked.facts(vit)))  # fmt: skip

@@ -19,6 +19,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 
+from forget_me_not.demo import routes_packs
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.guard import Guard, problem_answer
 from forget_me_not.demo.routes import routes
@@ -35,6 +36,7 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
     """The whole app. page: with Gradio's page at "/"; tests of the routes do without."""
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(routes(session, local))
+    app.include_router(routes_packs.routes(session))
     app.add_exception_handler(Problem, _problem)
     app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own
     if page:

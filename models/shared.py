@@ -23,6 +23,7 @@ class SharedModule:
         self.width, self.device, self.rank = vit.width, vit.device, rank
         self.module: Params = {}
         self.head, self.scale = Head(), torch.tensor(scale, device=self.device)
+        self._making: tuple[Params, Head, Tensor] | None = None
 
     def fresh_module(self, rng: torch.Generator) -> Params:
         """A module as PyTorch's linear layers would start, drawn from `rng`."""
@@ -37,8 +38,10 @@ class SharedModule:
         def cost(b: Batch) -> Tensor:
             return loss(head.logits(luca(b.cls, module), scale), b.y, task.classes)
 
+        self._making = module, head, scale
         yield from descend(task.train, [*module.values(), *head.rows, scale], cost, rng=rng, **descent)
         self.module, self.head, self.scale = module, head, scale
+        self._making = None
 
     def predict(self, batch: Batch) -> Prediction:
         """The head's answer on the module's output."""
@@ -47,9 +50,21 @@ class SharedModule:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything, by name."""
-        return {**{f"module.{k}": v for k, v in self.module.items()}, **self.head.state(), "scale": self.scale}
+        return _state(self.module, self.head, self.scale)
+
+    def so_far(self) -> dict[str, Tensor]:
+        """`state_dict` as it would be if the task being learnt ended at this step; {} between tasks.
+
+        The tensors are those the optimiser writes to: read them before the next step.
+        """
+        return _state(*self._making) if self._making else {}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Takes back what `state_dict` gave."""
         self.module = {k.removeprefix("module."): v.to(self.device) for k, v in state.items() if k.startswith("module.")}
         self.head, self.scale = Head.from_state(state, self.device), state["scale"].to(self.device)
+        self._making = None
+
+
+def _state(module: Params, head: Head, scale: Tensor) -> dict[str, Tensor]:
+    return {**{f"module.{k}": v for k, v in module.items()}, **head.state(), "scale": scale}

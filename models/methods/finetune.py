@@ -62,5 +62,9 @@ class Finetune:
     def state_dict(self) -> dict[str, Tensor]:
         return self.shared.state_dict()
 
+    def so_far(self) -> dict[str, Tensor]:
+        """`state_dict` in the middle of a task (see SharedModule.so_far)."""
+        return self.shared.so_far()
+
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         self.shared.load_state_dict(state)

@@ -6,7 +6,7 @@ Yildirim, Gunduz Yilmaz and others, "Unlocking [CLS] Features for Continual Post
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -118,6 +118,7 @@ class Tosca:
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule}
         self.modules: tuple[Params, ...] = ()
         self.head, self.scale = Head(), torch.tensor(scale, device=self.device)
+        self._making: tuple[Params, Head, Tensor] | None = None
 
     def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         z, y = task.train.cls().to(self.device), task.train.labels.to(self.device)
@@ -132,12 +133,14 @@ class Tosca:
             logits = head.logits(self.apply(b.cls, module), scale)
             return self.loss(logits, b.y, task.classes) + self.sparsity * L1_LOSS[self.l1](module)
 
+        self._making = module, head, scale
         yield from descend(task.train, [*module.values(), *head.rows, scale], loss, rng=rng, **self.descent,
                            after_step=lambda lr: L1_STEP[self.l1](module, lr * self.sparsity))  # fmt: skip
 
         u = self.apply(z, module)
         head = head.with_rows([*head.rows[:-1], class_means(u, y, task.classes)])
-        self.modules, self.head, self.scale = (*self.modules, module), head, scale
+        self.modules, self.head, self.scale = (*self.modules, module), head.settled(self.head), scale
+        self._making = None
         yield Log(measures={"zeros": zeros(module), "displacement": displacement(u, z)})
 
     def predict(self, batch: Batch) -> Prediction:
@@ -148,13 +151,28 @@ class Tosca:
         return Prediction(pick(answers, module), module, answers, routes, pick(u.transpose(0, 1), module))
 
     def state_dict(self) -> dict[str, Tensor]:
-        parts = {f"module.{t:03d}.{k}": v for t, m in enumerate(self.modules) for k, v in m.items()}
-        return {**parts, **self.head.state(), "scale": self.scale}
+        return _state(self.modules, self.head, self.scale)
+
+    def so_far(self) -> dict[str, Tensor]:
+        """`state_dict` with the module being trained as it stands at this step; {} between tasks.
+
+        Its tensors are those the optimiser writes to: read them before the next step. Its head rows are not yet class means.
+        """
+        if self._making is None:
+            return {}
+        module, head, scale = self._making
+        return _state((*self.modules, module), head.settled(self.head), scale)
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         tasks = sorted({k.split(".")[1] for k in state if k.startswith("module.")})
         self.modules = tuple({k: state[f"module.{t}.{k}"].to(self.device) for k in self.names} for t in tasks)
         self.head, self.scale = Head.from_state(state, self.device), state["scale"].to(self.device)
+        self._making = None
+
+
+def _state(modules: Sequence[Params], head: Head, scale: Tensor) -> dict[str, Tensor]:
+    parts = {f"module.{t:03d}.{k}": v for t, m in enumerate(modules) for k, v in m.items()}
+    return {**parts, **head.state(), "scale": scale}
 
 
 def zeros(module: Params) -> float:
