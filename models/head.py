@@ -41,6 +41,11 @@ class Head:
         """The same classes with other rows, one tensor a task."""
         return Head(tuple(rows), self.classes)
 
+    def settled(self, before: Head) -> Head:
+        """The same head; rows that did not change since `before` are the very same tensors, so they are not stored again."""
+        old = (*before.rows, *[None] * (len(self.rows) - len(before.rows)))
+        return self.with_rows([o if o is not None and torch.equal(o, r) else r for o, r in zip(old, self.rows, strict=True)])
+
     def logits(self, u: Tensor, scale: Tensor | float) -> Tensor:
         """scale * cos(u, rows), the best row of each class: u (…, B, D) -> (…, B, C)."""
         return by_class(scale * cosine(u, torch.cat(self.rows)), self.row_class, self.seen)

@@ -129,6 +129,13 @@ def test_a_yield_without_an_event_is_none():
     assert raw.count(None) >= 900
 
 
+def test_gradients_are_on_at_every_yield():
+    """Runs take turns in one process: a pause inside no_grad would switch gradients off for the next one."""
+    s = stream()
+    for _ in run(s, Spy(s.tasks[0].test.source.vit)):
+        assert torch.is_grad_enabled()
+
+
 def test_encoding_yields_at_least_every_four_photos():
     vit = random_vit()
 

@@ -55,7 +55,7 @@ class LinearProbe:
             return self.loss(head.logits(b.cls, scale), b.y, task.classes)
 
         yield from descend(task.train, [*head.rows, scale], loss, rng=rng, **self.descent)
-        self.head, self.scale = head, scale
+        self.head, self.scale = head.settled(self.head), scale
 
     def predict(self, batch: Batch) -> Prediction:
         return Prediction(self.head.logits(batch.cls, self.scale), feature=batch.cls)
