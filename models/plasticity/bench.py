@@ -21,12 +21,13 @@ from forget_me_not.models import engine
 from forget_me_not.models.bench import Row, judged
 from forget_me_not.models.core import PIXELS
 from forget_me_not.models.events import Evaluated, TaskFinished
+from forget_me_not.models.plasticity import summary
 from forget_me_not.models.plasticity.arms import SIX, arm, learner
 from forget_me_not.models.plasticity.arrow import Arrow
 from forget_me_not.models.plasticity.measures import SAMPLED, Gradients, of_reference, of_representations, of_weights
 from forget_me_not.models.plasticity.streams import permuted_digits
 
-TASKS, LAST = 20, 4
+TASKS = 20
 VIT_B_ATTENTION = 768 * 2304 + 2304 + 768 * 768 + 768
 
 
@@ -41,20 +42,20 @@ class Run:
     @property
     def average(self) -> float:
         """AAT: the mean over tasks of the accuracy on each right after it was learnt."""
-        return statistics.mean(self.accuracy)
+        return summary.average(self.accuracy)
 
     @property
     def late(self) -> float:
-        """The mean of the last tasks."""
-        return statistics.mean(self.accuracy[-LAST:])
+        """The mean of the last fifth of the tasks: of 20, the last 4."""
+        return summary.late(self.accuracy)
 
 
 def run(name: str, seed: int, tasks: int = TASKS, probed: bool = True) -> Run:
     """An arm on permuted digits."""
     study, wall, cpu = permuted_digits(tasks, seed), time.perf_counter(), time.process_time()
     events = engine.run(study.stream, learner(arm(name), study, seed, probed=probed), seed=seed, name=name, evaluate="new")
-    accuracy = tuple(e.correct[-1] / e.total[-1] for e in events if isinstance(e, Evaluated))
-    return Run(accuracy, time.perf_counter() - wall, time.process_time() - cpu)
+    accuracy = summary.new_task_accuracy(e for e in events if isinstance(e, Evaluated))
+    return Run(tuple(accuracy), time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def rows(seeds: Sequence[int] = (0, 1, 2), paired: Sequence[int] = (0, 1, 2, 3, 4), tasks: int = TASKS) -> Iterator[Row]:
@@ -72,7 +73,7 @@ def learning(seeds: Sequence[int], paired: Sequence[int], tasks: int = TASKS) ->
     """Six arms on the first seed with their time; fresh against plain; norm-matched ARROW on Adam against Adam."""
     six = {name: run(name, seeds[0], tasks) for name in SIX}
     for name, r in six.items():
-        yield judged(f"{name}: AAT, seed {seeds[0]}", r.average, first=statistics.mean(r.accuracy[:LAST]), last=r.late, cpu=r.cpu)
+        yield judged(f"{name}: AAT, seed {seeds[0]}", r.average, first=statistics.mean(r.accuracy[:4]), last=r.late, cpu=r.cpu)
     yield judged("six arms, one seed, CPU seconds", sum(r.cpu for r in six.values()), "<= 180",
                  wall=sum(r.wall for r in six.values()))  # fmt: skip
     gaps = [six["fresh"].late - six["sgd"].late]

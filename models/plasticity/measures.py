@@ -36,7 +36,7 @@ SAMPLED = 10
 """Every so-manyth step's gradients are measured."""
 
 
-@lru_cache
+@lru_cache(None)
 def name(measure: str, part: str, block: int | str) -> str:
     """The name of a measure; one string for all tasks of all runs."""
     return f"{measure}.{part}.{block}"
