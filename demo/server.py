@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import os
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before gradio is imported
 
@@ -40,7 +42,8 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
     app.add_exception_handler(Problem, _problem)
     app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own
     if page:
-        import gradio as gr
+        with no_stubs():
+            import gradio as gr
 
         from forget_me_not.demo import lab
         from forget_me_not.demo.early import EarlyHead
@@ -124,6 +127,26 @@ def tell(sentence: str) -> None:
     """A line for who started the lab."""
     sys.stdout.write(sentence + "\n")
     sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def no_stubs() -> Iterator[None]:
+    """While Gradio is imported here it writes no type stubs of its components: half of its seconds, and only editors read them.
+
+    It passes over classes whose file cannot be told, so that is what it hears.
+    """
+    known = inspect.getfile
+
+    def getfile(thing: Any) -> str:
+        if isinstance(thing, type) and thing.__module__.startswith("gradio."):
+            raise OSError("no stub wanted")
+        return known(thing)
+
+    inspect.getfile = getfile
+    try:
+        yield
+    finally:
+        inspect.getfile = known
 
 
 async def _problem(request: Request, problem: Problem) -> Response:
