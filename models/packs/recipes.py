@@ -61,6 +61,8 @@ RECIPES: dict[str, Recipe] = {
         test_per_class=10,
         license="CC0-1.0",
         origin="Drawn by forget_me_not.models.packs.toybox from a seed.",
+        thumb=128,
+        quality=84,
     ),
     "digits": Recipe(
         pictures=digits.pictures,
