@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from timm.models.vision_transformer import VisionTransformer
 
 from forget_me_not.models import engine
 from forget_me_not.models.events import Event
@@ -22,7 +21,7 @@ from forget_me_not.models.plasticity.learner import Learner
 from forget_me_not.models.plasticity.remedies import Clip, CReLU, Fresh, L2Init, NormalizeAndProject, Nothing, ShrinkPerturb
 from forget_me_not.models.plasticity.streams import Study
 from forget_me_not.models.plasticity.trac import Trac
-from forget_me_not.models.plasticity.vit import small_vit
+from forget_me_not.models.plasticity.vit import VisionTransformer, small_vit
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 

@@ -26,10 +26,9 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
-from forget_me_not.models.plasticity.vit import attention, feed_forward
+from forget_me_not.models.plasticity.vit import VisionTransformer, attention, feed_forward
 
 FLOOR = 1e-30
 """Least mean square of the window that damping is taken relative to."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
-from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
 from forget_me_not.models.plasticity.remedies import Training, corrected, zero_slots
-from forget_me_not.models.plasticity.vit import drawn
+from forget_me_not.models.plasticity.vit import VisionTransformer, drawn
 
 
 class ContinualBackprop:

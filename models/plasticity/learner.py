@@ -8,14 +8,13 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
 from forget_me_not.models.core import PIXELS, Batch, Log, Prediction, Reads, Task, rng_for
 from forget_me_not.models.plasticity.arrow import Arrow
 from forget_me_not.models.plasticity.measures import SAMPLED, Gradients, name, of_reference, of_representations, of_weights
 from forget_me_not.models.plasticity.remedies import Nothing, Training
-from forget_me_not.models.plasticity.vit import initialise
+from forget_me_not.models.plasticity.vit import VisionTransformer, initialise
 
 START = 2_000_000
 """The "task" whose generator draws the first weights; no stream is that long."""

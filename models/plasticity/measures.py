@@ -23,10 +23,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
-from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
-from forget_me_not.models.plasticity.vit import matrices
+from forget_me_not.models.plasticity.vit import VisionTransformer, matrices
 
 ROWS = 4
 """Rows a representation's rank is taken of, in multiples of its width: fewer make a rank look smaller than it is."""

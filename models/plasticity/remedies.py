@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-from forget_me_not.models.plasticity.vit import NORMS, initialise
+from forget_me_not.models.plasticity.vit import NORMS, VisionTransformer, initialise
 
 
 @dataclass

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import torch
-from timm.models.vision_transformer import VisionTransformer
+from timm.models.vision_transformer import VisionTransformer as VisionTransformer
 from torch import Tensor, nn
 
 SPREAD = 0.5
