@@ -6,6 +6,7 @@ in PyTorch JH-LEE-KR/l2p-pytorch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Literal
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
-from forget_me_not.models.descent import PASS, descend, photos_a_pass
+from forget_me_not.models.descent import descend, photos_a_pass
 from forget_me_not.models.edit import Edit
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.layers import cosine
@@ -98,7 +99,7 @@ class L2P:
         length: Annotated[int, Slider(1, 20, 1)] = 5,
         pull: Annotated[float, Slider(0, 2, 0.1)] = 0.1,
         read: Literal["prompts", "cls"] = "prompts",
-        epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
+        epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 10,
         lr: Annotated[float, Slider(1e-5, 0.1, log=True, expert=False)] = 0.003,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         schedule: Literal["cosine per step", "cosine per epoch", "constant"] = "constant",
@@ -112,9 +113,11 @@ class L2P:
         self.size, self.top, self.length, self.pull, self.read = pool, min(top, pool), length, pull, READ[read]
         self.new_rows, self.loss = NEW_ROWS[rows], CROSS_ENTROPY[loss]
         self.reads = Reads(cut=PLACE[place](vit.depth), query=True)
+        longer = 1 + self.top * length / vit.length  # prompts are tokens too, and every block pays for them
+        at_once = photos_a_pass(math.ceil(longer * (vit.depth - self.reads.cut)))
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "optimiser": "adam", "schedule": schedule,
-                        "clip": clip or None, "micro": photos_a_pass(vit.depth - self.reads.cut)}  # fmt: skip
-        self.portion = max(1, min(16, PASS // (vit.depth - self.reads.cut)))
+                        "clip": clip or None, "micro": at_once}  # fmt: skip
+        self.portion = at_once
         self.pool: dict[str, Tensor] = {}
         self.head = Head()
 
