@@ -97,7 +97,7 @@ def routes(session: Session, local: bool) -> APIRouter:
 
     @api.post("/status")
     async def repair(request: Request) -> Any:
-        if (await json_body(request)).get("do") != "retry":
+        if (await _json(request)).get("do") != "retry":
             raise Problem("edit_unknown", do="status")
         await run_in_threadpool(_retry, session)
         return status()
@@ -116,7 +116,7 @@ def routes(session: Session, local: bool) -> APIRouter:
 
     @api.post("/projects/{pid}/edit")
     async def edit(pid: str, request: Request) -> Any:
-        asked = await json_body(request)
+        asked = await _json(request)
 
         def do() -> dict[str, Any]:
             project = session.project(pid)
@@ -147,7 +147,7 @@ def routes(session: Session, local: bool) -> APIRouter:
 
     @api.post("/projects/{pid}/train")
     async def train(pid: str, request: Request) -> Any:
-        asked = await json_body(request)
+        asked = await _json(request)
         try:
             return _fresh({"runs": await run_in_threadpool(lambda: session.train(session.project(pid), asked))})
         except Problem as problem:
@@ -176,7 +176,7 @@ def routes(session: Session, local: bool) -> APIRouter:
 
     @api.post("/runs/{rid}/do")
     async def control(rid: str, request: Request) -> Any:
-        what = (await json_body(request)).get("do")
+        what = (await _json(request)).get("do")
         return _fresh(await run_in_threadpool(session.control, rid, what))
 
     @api.get("/runs/{rid}/figures")
@@ -225,7 +225,7 @@ def _inside(root: Path, name: str) -> Path:
     return path
 
 
-async def json_body(request: Request) -> dict[str, Any]:
+async def _json(request: Request) -> dict[str, Any]:
     """The request's body as a JSON object of at most 1 MB; Problem("request_bad")."""
     body = bytearray()
     async for part in request.stream():

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from forget_me_not.demo import packs
 from forget_me_not.demo.guard import problem_answer
-from forget_me_not.demo.routes import json_body
+from forget_me_not.demo.routes import _json
 from forget_me_not.demo.session import SHA, Session
 from forget_me_not.models.problem import Problem
 
@@ -46,7 +46,7 @@ def routes(session: Session) -> APIRouter:
 
     @api.post("/packs/{name}/train")
     async def train(name: str, request: Request) -> Any:
-        asked = await json_body(request)
+        asked = await _json(request)
         try:
             return _fresh(await run_in_threadpool(shelf.train, name, asked.get("seed", 0)))
         except Problem as problem:
