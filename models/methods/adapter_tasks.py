@@ -25,14 +25,14 @@ from forget_me_not.models.routing import pick
     "adapter_tasks",
     title="Adapter a task",
     family="Adapters",
-    line="A side path in the last blocks for every task; the nearest class prototype chooses.",
+    line="A side path in the last blocks for every task; prototypes and modules choose together.",
     paper="arXiv:2205.13535",
     stores="One adapter a block, one key, one head row and one prototype a class for every task",
     parameters="2 d r + r + d a block and task, d a class, d a task key",
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
-        "A task of one class has no masked cross-entropy to learn from: its part stays the identity.",
+        "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 48, "lr": 0.025}},
@@ -45,7 +45,7 @@ class TaskAdapters:
     lr: Learning rate of SGD with momentum 0.9, cosine per step.
     batch: Photos in a training step.
     scale: Sharpness of the cosine head.
-    loss: Cross-entropy over the task's own classes or all classes seen.
+    loss: Cross-entropy over all classes seen (older rows stay as they are) or only the task's own.
     router: What chooses the module of a photo; product = class prototypes times each module's posterior.
     """
 
@@ -59,8 +59,8 @@ class TaskAdapters:
         lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.025,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
-        loss: Literal["masked", "full"] = "masked",
-        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "prototype",
+        loss: Literal["full", "masked"] = "full",
+        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "product",
     ):
         self.parts = TaskParts(vit, Adapters, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
                                epochs=epochs, lr=lr, batch=batch)  # fmt: skip

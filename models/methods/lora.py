@@ -53,7 +53,7 @@ class SharedLora:
         blocks: Annotated[int, Slider(1, 24, 1, expert=False)] = 3,
         rank: Annotated[int, Slider(1, 256, 1)] = 4,
         epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 10,
-        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.01,
+        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.0005,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
         loss: Literal["full", "masked"] = "full",

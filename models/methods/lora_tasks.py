@@ -24,7 +24,7 @@ from forget_me_not.models.routing import pick
     "lora_tasks",
     title="LoRA a task",
     family="Adapters",
-    line="A low-rank change of the attention weights for every task; the nearest class prototype chooses.",
+    line="A low-rank change of the attention weights for every task; prototypes and modules choose together.",
     paper="arXiv:2106.09685",
     stores="LoRA pairs, one key, one head row and one prototype a class for every task",
     parameters="8 d r a block and task, d a class, d a task key",
@@ -32,7 +32,7 @@ from forget_me_not.models.routing import pick
         "One view of every training photo instead of random crops; no weight decay.",
         "Query, key, value and output matrices get a pair (public Soft-TF leaves the key out); no dropout on the pair's input.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
-        "A task of one class has no masked cross-entropy to learn from: its part stays the identity.",
+        "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 24}},
@@ -45,7 +45,7 @@ class TaskLoras:
     lr: Learning rate of SGD with momentum 0.9, cosine per step.
     batch: Photos in a training step.
     scale: Sharpness of the cosine head.
-    loss: Cross-entropy over the task's own classes or all classes seen.
+    loss: Cross-entropy over all classes seen (older rows stay as they are) or only the task's own.
     router: What chooses the module of a photo; product = class prototypes times each module's posterior.
     """
 
@@ -56,11 +56,11 @@ class TaskLoras:
         blocks: Annotated[int, Slider(1, 24, 1, expert=False)] = 3,
         rank: Annotated[int, Slider(1, 256, 1)] = 4,
         epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
-        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.01,
+        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.0005,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
-        loss: Literal["masked", "full"] = "masked",
-        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "prototype",
+        loss: Literal["full", "masked"] = "full",
+        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "product",
     ):
         self.parts = TaskParts(vit, Lora, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
                                epochs=epochs, lr=lr, batch=batch)  # fmt: skip

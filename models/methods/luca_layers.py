@@ -33,7 +33,7 @@ from forget_me_not.models.routing import pick
         "One view of every training photo instead of random crops; no weight decay.",
         "LuCA in its paper form (no norm, no bias), its gate doubled and its second matrices zero at first: the identity. No l1.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
-        "A task of one class has no masked cross-entropy to learn from: its part stays the identity.",
+        "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "batch": 48}},
@@ -46,7 +46,7 @@ class LucaInLayers:
     lr: Learning rate of SGD with momentum 0.9, cosine per step.
     batch: Photos in a training step.
     scale: Sharpness of the cosine head.
-    loss: Cross-entropy over the task's own classes or all classes seen.
+    loss: Cross-entropy over all classes seen (older rows stay as they are) or only the task's own.
     router: What chooses the module of a photo; product = class prototypes times each module's posterior.
     """
 
@@ -60,7 +60,7 @@ class LucaInLayers:
         lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.025,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
-        loss: Literal["masked", "full"] = "masked",
+        loss: Literal["full", "masked"] = "full",
         router: Literal["prototype", "entropy", "energy", "logit", "product"] = "entropy",
     ):
         self.parts = TaskParts(vit, LucaLayers, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
