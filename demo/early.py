@@ -12,6 +12,7 @@ FIRST = """
   const kept = name => { try { return localStorage.getItem('fmn.' + name); } catch { return null; } };
   const lang = asked.get('lang') || kept('lang'), dark = kept('theme');
   const speak = (name, value) => Object.defineProperty(navigator, name, {get: () => value});
+  if (asked.get('view') === 'wall') document.documentElement.classList.add('wall');
   if (lang) { speak('language', lang); speak('languages', [lang]); }
   if (dark && !asked.has('__theme')) { asked.set('__theme', dark); history.replaceState(null, '', '?' + asked + location.hash); }
 })();
@@ -21,6 +22,7 @@ LAST = """
 <link rel="preload" href="lab/fonts/figtree.woff2" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="lab/tokens.css"><link rel="stylesheet" href="lab/shell.css">
 <link rel="stylesheet" href="lab/parts.css"><link rel="stylesheet" href="lab/tabs.css">
+<link rel="stylesheet" href="lab/inside.css"><link rel="stylesheet" href="lab/forget.css">
 <script src="lab/lab.js" type="module"></script>
 """
 

@@ -88,7 +88,7 @@ class Packs:
         end = next((event["metrics"] for event in reversed(events) if event["event"] == "Finished"), None)
         classes = [task.classes for task in chosen.tasks]
         return {"id": rid, "method": asked["method"], "pack": asked["pack"], "seed": asked["seed"], **status,
-                "seconds": end["seconds"] if end else None, "whole": end["last_accuracy"] if end else None,
+                "seconds": sum(end["seconds"].values()) if end else None, "whole": end["last_accuracy"] if end else None,
                 **lane(marks(folder), classes)}  # fmt: skip
 
     def _known(self) -> list[dict[str, Any]]:

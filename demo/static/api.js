@@ -17,4 +17,5 @@ const json = data => ({method: 'POST', headers: {'content-type': 'application/js
 export const get = path => call(path);
 export const post = (path, data = {}) => call(path, json(data));
 export const send = (path, blob) => call(path, {method: 'POST', headers: {'content-type': 'application/octet-stream'}, body: blob});
-export const photoUrl = (project, sha, size = 'thumb') => `projects/${project}/photos/${sha}?size=${size}`;
+/** A photo of a project; a starter pack's pictures have one size. */
+export const photoUrl = (project, sha, size = 'thumb') => project?.startsWith('pack:') ? `packs/${project.slice(5)}/photos/${sha}` : `projects/${project}/photos/${sha}?size=${size}`;

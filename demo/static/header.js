@@ -3,8 +3,8 @@ import {photoUrl, post} from './api.js';
 import {isActive, modeOf} from './clock.js';
 import {fill, flower, h, hueOf, icon} from './dom.js';
 import {kept, otherLanguage, problemText, t} from './i18n.js';
-import {shownRun, store, subscribe, titleOf} from './store.js';
-import {tabs} from './tabs.js';
+import {labelOf, shownRun, store, subscribe} from './store.js';
+import {current, tabs} from './tabs.js';
 import {trouble} from './toast.js';
 
 export function mountHeader(root) {
@@ -35,13 +35,25 @@ export function modeText(run) {
 
 function drawRun(box, line) {
   const run = shownRun();
-  fill(box, [run?.id ?? null, run ? modeText(run) : null, run ? titleOf(run.method) : null], () => run ? [h('b', {}, titleOf(run.method)), h('span.tag', {dataset: {mode: modeOf(run)}}, modeText(run))] : []);
+  if ((current() ?? 'forget') === 'forget' && store.onShow) { drawShow(box, line, store.onShow); return; }
+  fill(box, [run?.id ?? null, run ? modeText(run) : null, run ? labelOf(run) : null], () => run ? [h('b', {}, labelOf(run)), h('span.tag', {dataset: {mode: modeOf(run)}}, modeText(run))] : []);
   const tasks = run?.tasks ?? (store.project?.tasks ?? []).map(task => ({name: task.name, photo: firstPhoto(task)}));
   const done = run ? Math.floor(run.position + 1e-9) : 0, part = run ? Math.round((run.position - done) * 50) / 50 : 0, project = run?.project ?? store.project?.id;
-  fill(line, [project, tasks.map(task => [task.name, task.photo]), done, part, Boolean(run)], () => tasks.length ? h('ol.timeline', {class: tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
-    const state = !run ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = taskName(task, at);
+  drawLine(line, tasks.map(task => ({...task, picture: task.photo ? photoUrl(project, task.photo) : null})), done, part, Boolean(run));
+}
+
+/** The starter pack on show in "See it forget". */
+function drawShow(box, line, {title, mode, modeText: text, position, begun, tasks}) {
+  fill(box, ['show', title, mode, text], () => [h('b', {}, title), text ? h('span.tag', {dataset: {mode}}, text) : null]);
+  const done = Math.floor(position + 1e-6);
+  drawLine(line, tasks, done, Math.round((position - done) * 50) / 50, begun);
+}
+
+function drawLine(line, tasks, done, part, begun) {
+  fill(line, [tasks.map(task => [task.name, task.picture]), done, part, begun], () => tasks.length ? h('ol.timeline', {class: tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
+    const state = !begun ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = taskName(task, at);
     return h(`li.${state}.${hueOf(at)}`, {title: t('task.named', {n: at + 1, name}), style: {'--p': state === 'done' ? 1 : state === 'now' ? part : 0}, 'aria-current': state === 'now' ? 'step' : null},
-      h('span.bead', {}, task.photo ? h('img', {src: photoUrl(project, task.photo), alt: ''}) : null, h('b', {}, String(at + 1))), h('em', {}, name));
+      h('span.bead', {}, task.picture ? h('img', {src: task.picture, alt: ''}) : null, h('b', {}, String(at + 1))), h('em', {}, name));
   })) : []);
 }
 

@@ -1,6 +1,7 @@
 /* The front door: words first, then the views Gradio has made containers for, then the heart beat. */
 import {mountData} from './data.js';
 import {useGlyphs} from './dom.js';
+import {mountForget} from './forget.js';
 import {mountHeader} from './header.js';
 import {loadWords} from './i18n.js';
 import {mountInside} from './inside.js';
@@ -9,7 +10,7 @@ import {startTabs} from './tabs.js';
 import {mountTrain} from './train.js';
 import {redrawWhenSeen} from './charts.js';
 
-const views = {header: mountHeader, data: mountData, train: mountTrain, inside: mountInside};
+const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside};
 const mounted = new Set();
 let tabsStarted = false;
 

@@ -4,7 +4,7 @@ import {addEvents, advance, clock, head, isActive, jump, newRun} from './clock.j
 import {has, kept, lang, t} from './i18n.js';
 import {toast, trouble} from './toast.js';
 
-export const store = {project: null, cards: null, status: null, runs: new Map(), shown: null, starting: false, away: false};
+export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), shown: null, starting: false, away: false};
 const listeners = new Set();
 let pending = false;
 
@@ -54,7 +54,7 @@ const known = new Map();
 async function followRuns() {
   const ids = (store.project?.runs ?? []).slice(-24);
   for (const id of ids) if (!known.has(id)) { try { known.set(id, await get(`runs/${id}`)); } catch (error) { if (error.status === 404) known.set(id, null); else throw error; } }
-  const newest = new Map();
+  const newest = new Map(guests.map(info => [info.id, info]));
   for (const id of ids) { const info = known.get(id); if (info) newest.set(info.method, info); }
   const wanted = new Set([...newest.values()].map(info => info.id));
   for (const id of store.runs.keys()) if (!wanted.has(id)) store.runs.delete(id);
@@ -63,6 +63,15 @@ async function followRuns() {
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
   if (!store.runs.has(picked)) store.shown = [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
   changed();
+}
+
+/** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart. */
+let guests = [];
+export async function invite(ids, title, first) {
+  guests = await Promise.all(ids.map(async id => ({...await get(`runs/${id}`), title})));
+  await followRuns();
+  for (const id of ids) { const run = store.runs.get(id); if (run && !run.events.length) await refreshRun(run); }
+  show(first);
 }
 
 function firstSight(info) {
@@ -97,6 +106,8 @@ export function show(id) { picked = store.shown = id; changed(); }
 export const shownRun = () => store.runs.get(store.shown) ?? null;
 export const cardOf = method => store.cards?.find(card => card.name === method) ?? null;
 export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
+/** What tells a run from the others: its method, and the starter pack where it is not one of the person's own photos. */
+export const labelOf = run => run.title ? `${titleOf(run.method)} · ${run.title}` : titleOf(run.method);
 export const isBusy = () => [...store.runs.values()].some(isActive);
 
 async function refreshRun(run) {
