@@ -83,8 +83,8 @@ def _cut(c: Canvas, r: Random, outline: list[tuple[float, float]], colour: Colou
 
 
 def lemon(c: Canvas, r: Random) -> None:
-    """An oval with a tip at either end; from green to orange; now and then a slice."""
-    colour = near(r, r.choice([rgb("EBC944"), rgb("F0D75A"), rgb("E3B23C"), rgb("A9BE55")]))
+    """An oval with a tip at either end; yellow, at times a little green or orange; now and then a slice."""
+    colour = near(r, r.choice([rgb("EBC944"), rgb("F0D75A"), rgb("E3B23C"), rgb("E9DE8C")]))
     if r.random() < 0.25:
         _slice(c, r, colour)
         return
