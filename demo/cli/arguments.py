@@ -115,8 +115,8 @@ def _others(commands) -> None:
     neck.add_argument("--out", metavar="FILE", help="default: neck_BACKBONE.safetensors here")
     _backbone(neck)
 
-    bench = _command(commands, "bench", "Measure what the project promises: speed, or quality over many seeds.")
-    bench.add_argument("what", choices=("speed", "quality"))
+    bench = _command(commands, "bench", "Measure what the project promises: speed, quality over seeds, plasticity.")
+    bench.add_argument("what", choices=("speed", "quality", "plasticity"))
     bench.add_argument("--images", metavar="DIR", help="the folder caltech24; default: the one in FMN_PHOTOS")
     bench.add_argument("--seeds", default="1-20", metavar="1-20")
 

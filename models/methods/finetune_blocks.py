@@ -10,13 +10,10 @@ from torch import Tensor
 
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
-from forget_me_not.models.descent import descend
+from forget_me_not.models.descent import descend, photos_a_pass
 from forget_me_not.models.edit import Edit
 from forget_me_not.models.head import CROSS_ENTROPY, Head, drawn_rows
 from forget_me_not.models.registry import Slider, register
-
-MICRO_COST = 48
-"""Photos times trained blocks in one backward pass, at most: keeps every turn below 0.3 s on one core."""
 
 
 class Own(Edit):
@@ -65,7 +62,7 @@ class FinetuneBlocks:
     ):
         first = max(0, vit.depth - blocks)
         self.reads, self.width, self.device = Reads(cut=first), vit.width, vit.device
-        self.loss, micro = CROSS_ENTROPY[loss], max(1, MICRO_COST // (vit.depth - first))
+        self.loss, micro = CROSS_ENTROPY[loss], photos_a_pass(vit.depth - first)
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "micro": micro}
         self.frozen = {
             f"{i:03d}.{name}": p for i in range(first, vit.depth) for name, p in vit.network.blocks[i].named_parameters()
