@@ -25,7 +25,7 @@ from forget_me_not.models.routing import pick
     "adapter_tasks",
     title="Adapter a task",
     family="Adapters",
-    line="A side path in the last blocks for every task; prototypes and modules choose together.",
+    line="A side path in the last blocks for every task; the nearest class prototype chooses.",
     paper="arXiv:2205.13535",
     stores="One adapter a block, one key, one head row and one prototype a class for every task",
     parameters="2 d r + r + d a block and task, d a class, d a task key",
@@ -60,7 +60,7 @@ class TaskAdapters:
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
         loss: Literal["full", "masked"] = "full",
-        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "product",
+        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "prototype",
     ):
         self.parts = TaskParts(vit, Adapters, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
                                epochs=epochs, lr=lr, batch=batch)  # fmt: skip

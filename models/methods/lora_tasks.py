@@ -24,7 +24,7 @@ from forget_me_not.models.routing import pick
     "lora_tasks",
     title="LoRA a task",
     family="Adapters",
-    line="A low-rank change of the attention weights for every task; prototypes and modules choose together.",
+    line="A low-rank change of the attention weights for every task; the nearest class prototype chooses.",
     paper="arXiv:2106.09685",
     stores="LoRA pairs, one key, one head row and one prototype a class for every task",
     parameters="8 d r a block and task, d a class, d a task key",
@@ -60,7 +60,7 @@ class TaskLoras:
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
         scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
         loss: Literal["full", "masked"] = "full",
-        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "product",
+        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "prototype",
     ):
         self.parts = TaskParts(vit, Lora, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
                                epochs=epochs, lr=lr, batch=batch)  # fmt: skip
