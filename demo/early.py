@@ -25,6 +25,8 @@ LAST = """
 <link rel="stylesheet" href="lab/inside.css"><link rel="stylesheet" href="lab/forget.css">
 <script src="lab/lab.js" type="module"></script>
 """
+BODY = """<p id="first" aria-hidden="true">Forget-Me-Not</p>"""
+"""What is seen while Gradio starts: the name where the header will have it, gone when it has (shell.css)."""
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -32,7 +34,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class EarlyHead:
-    """ASGI wrapper: the page at "/" comes back with FIRST at the start of its head and LAST at the end of it."""
+    """ASGI wrapper: the page at "/" comes back with FIRST and LAST at the ends of its head, BODY before Gradio."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
         self.app = app
@@ -54,6 +56,7 @@ class EarlyHead:
                 return
             body = b"".join(parts).replace(b"<head>", b"<head>" + FIRST.encode(), 1)
             body = body.replace(b"</head>", LAST.encode() + b"</head>", 1)
+            body = body.replace(b"<gradio-app", BODY.encode() + b"<gradio-app", 1)
             kept = [pair for pair in begun["headers"] if pair[0].lower() != b"content-length"]
             await send({**begun, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
             await send({"type": "http.response.body", "body": body})

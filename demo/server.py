@@ -26,6 +26,7 @@ from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.guard import Guard, problem_answer
 from forget_me_not.demo.routes import routes
 from forget_me_not.demo.session import Session
+from forget_me_not.demo.squeeze import Squeeze
 from forget_me_not.demo.words import say
 from forget_me_not.models.folders import HOME, data_folder
 from forget_me_not.models.problem import Problem
@@ -51,6 +52,7 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
         app.add_middleware(EarlyHead)
         app = gr.mount_gradio_app(app, lab.build(), "/", theme=lab.theme(), i18n=lab.i18n, footer_links=[], run_history=False,
                                   enable_monitoring=False, ssr_mode=False, show_error=True)  # fmt: skip
+    app.add_middleware(Squeeze)
     app.add_middleware(Guard)
     return app
 
