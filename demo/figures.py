@@ -19,7 +19,7 @@ from forget_me_not.demo.marks import (
     on_cividis,
     well,
 )
-from forget_me_not.demo.sentences import counted, name_of, percent, say_curves, say_loss, say_matrix, short
+from forget_me_not.demo.sentences import counted, labelled, percent, say_curves, say_loss, say_matrix
 from forget_me_not.demo.view import RunView, accuracy, summary
 
 
@@ -132,7 +132,7 @@ def curves(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
     floor = max(0.0, min(0.8, int(low * 10) / 10 - 0.1))
     notes = [
         note(
-            f"<b>{percent(value)}</b>  {short(name_of(view, task, words))}",
+            f"<b>{percent(value)}</b>  {labelled(view, task, words)}",
             x=last + 1,
             y=at,
             xanchor="left",

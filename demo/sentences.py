@@ -80,7 +80,24 @@ def name_of(view: RunView, task: int, words: Mapping[str, str]) -> str:
     """A task's name made safe for Plotly, which reads a little HTML in its texts."""
     given = view.names[task] if task < len(view.names) else ""
     name = fill(words["task.n"], {"n": task + 1}) if not given or UNNAMED.fullmatch(given) else given
+    return safe(name)
+
+
+def safe(name: str) -> str:
+    """A name as Plotly shall show it, letter by letter."""
     return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def labelled(view: RunView, task: int, words: Mapping[str, str]) -> str:
+    """What stands at the end of a task's line: its own name, else its number and the first of its classes."""
+    given = view.names[task] if task < len(view.names) else ""
+    if given and not UNNAMED.fullmatch(given):
+        return safe(short(given))
+    inside = [view.classes[c].replace("_", " ") for c in view.tasks[task] if c < len(view.classes)]
+    if not inside:
+        return name_of(view, task, words)
+    more = f" +{len(inside) - 1}" if len(inside) > 1 else ""
+    return safe(f"{task + 1} {short(inside[0], 14 - len(more))}{more}")
 
 
 def short(name: str, most: int = 16) -> str:

@@ -73,7 +73,7 @@ def test_japanese_is_japanese():
         "say.stop",
         "plan.quality",
     }
-    kana = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+    kana = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff]")
     assert [
         key for key, text in JAPANESE.items() if key not in same and not key.endswith(".title") and not kana.search(text)
     ] == []

@@ -1,7 +1,7 @@
 /* The top bar: whose run, what is shown of it, the beads of its tasks, and the page's own tools. */
 import {photoUrl, post} from './api.js';
 import {isActive, modeOf} from './clock.js';
-import {fill, flower, h, hueOf, icon} from './dom.js';
+import {fill, flower, h, hueOf, icon, pretty} from './dom.js';
 import {kept, otherLanguage, problemText, t} from './i18n.js';
 import {labelOf, shownRun, store, subscribe} from './store.js';
 import {current, tabs} from './tabs.js';
@@ -37,7 +37,7 @@ function drawRun(box, line) {
   const run = shownRun();
   if ((current() ?? 'forget') === 'forget' && store.onShow) { drawShow(box, line, store.onShow); return; }
   fill(box, [run?.id ?? null, run ? modeText(run) : null, run ? labelOf(run) : null], () => run ? [h('b', {}, labelOf(run)), h('span.tag', {dataset: {mode: modeOf(run)}}, modeText(run))] : []);
-  const tasks = run?.tasks ?? (store.project?.tasks ?? []).map(task => ({name: task.name, photo: firstPhoto(task)}));
+  const tasks = run?.tasks ?? (store.project?.tasks ?? []).map(task => ({name: task.name, classes: task.classes.map(classOf), photo: firstPhoto(task)}));
   const done = run ? Math.floor(run.position + 1e-9) : 0, part = run ? Math.round((run.position - done) * 50) / 50 : 0, project = run?.project ?? store.project?.id;
   drawLine(line, tasks.map(task => ({...task, picture: task.photo ? photoUrl(project, task.photo) : null})), done, part, Boolean(run));
 }
@@ -51,8 +51,8 @@ function drawShow(box, line, {title, mode, modeText: text, position, begun, task
 
 function drawLine(line, tasks, done, part, begun) {
   fill(line, [tasks.map(task => [task.name, task.picture]), done, part, begun], () => tasks.length ? h('ol.timeline', {class: tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
-    const state = !begun ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = taskName(task, at);
-    return h(`li.${state}.${hueOf(at)}`, {title: t('task.named', {n: at + 1, name}), style: {'--p': state === 'done' ? 1 : state === 'now' ? part : 0}, 'aria-current': state === 'now' ? 'step' : null},
+    const state = !begun ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = isNamed(task) ? task.name : contents(task, 1) || taskName(task, at);
+    return h(`li.${state}.${hueOf(at)}`, {title: t('task.named', {n: at + 1, name: isNamed(task) ? task.name : contents(task)}), style: {'--p': state === 'done' ? 1 : state === 'now' ? part : 0}, 'aria-current': state === 'now' ? 'step' : null},
       h('span.bead', {}, task.picture ? h('img', {src: task.picture, alt: ''}) : null, h('b', {}, String(at + 1))), h('em', {}, name));
   })) : []);
 }
@@ -60,6 +60,12 @@ function drawLine(line, tasks, done, part, begun) {
 /** A task's own name; one that was never named is called by its number, in this language. */
 export const isNamed = task => Boolean(task?.name) && !/^Task \d+$/.test(task.name);
 export const taskName = (task, at) => isNamed(task) ? task.name : t('task.n', {n: at + 1});
+/** What is in a task, as its first classes and how many more: the best name a task has that nobody has named. */
+export function contents(task, most = 20) {
+  const names = (task?.classes ?? []).map(pretty), rest = names.length - most;
+  return names.slice(0, most).join(t('list.comma')) + (rest > 0 ? ` +${rest}` : '');
+}
+const classOf = id => store.project.classes.find(one => one.id === id)?.name ?? '';
 const firstPhoto = task => store.project.classes.find(one => one.id === task.classes[0])?.photos[0] ?? null;
 
 /** The backbone on its way, a worker starting anew, a server out of reach: one calm line, gone when all is well. */

@@ -2,7 +2,7 @@
 import {bud, fill, glyph, h, hueOf, icon, segmented, title} from './dom.js';
 import {chart, frame} from './charts.js';
 import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.js';
-import {isNamed, modeText, taskName} from './header.js';
+import {contents, isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
 import {mountMethods} from './methods.js';
 import {changed, command, show, shownRun, store, subscribe, titleOf} from './store.js';
@@ -33,7 +33,7 @@ export function mountTrain(root) {
   });
 }
 
-const label = (task, at) => isNamed(task) ? t('task.named', {n: at + 1, name: task.name}) : t('task.n', {n: at + 1});
+const label = (task, at) => { const name = isNamed(task) ? task.name : contents(task, 2); return name ? t('task.named', {n: at + 1, name}) : t('task.n', {n: at + 1}); };
 function table(rows) {
   const tasks = shownRun()?.tasks ?? [];
   return [[t('table.after'), ...rows.at(-1)?.map((_, at) => t('task.n', {n: at + 1})) ?? []], rows.map((row, after) => [label(tasks[after], after), ...row.map(([right, total], task) => ({text: total ? t('table.cell', {percent: (100 * right / total).toFixed(1), right, total}) : '', data: {cell: `${after},${task}`, right: String(right), total: String(total)}}))])];
@@ -61,13 +61,12 @@ function drawStrip(strip, run, runs) {
 }
 
 function sentence(run, mode, done) {
-  const method = titleOf(run.method), task = done + 1, name = taskName(run.tasks?.[done], done);
+  const method = titleOf(run.method), task = done + 1, now = run.tasks?.[done], name = isNamed(now) ? now.name : contents(now, 2);
   if (mode === 'queued') return run.place > 1 ? rich('strip.queued', {method, place: run.place}) : rich('strip.next', {method});
   if (mode === 'failed') return rich('strip.failed', {method});
   if (mode === 'stopped') return rich('strip.stopped', {method, done: count('plan.tasks', done)});
   if (mode === 'recorded' || done >= run.total) return rich('strip.finished', {method, total: count('plan.tasks', run.total)});
-  const named = isNamed(run.tasks?.[done]);
-  return mode === 'paused' ? rich(named ? 'strip.paused' : 'strip.paused_plain', {method, task, name}) : rich(named ? 'strip.learning' : 'strip.learning_plain', {method, task, name});
+  return mode === 'paused' ? rich(name ? 'strip.paused' : 'strip.paused_plain', {method, task, name}) : rich(name ? 'strip.learning' : 'strip.learning_plain', {method, task, name});
 }
 
 function detail(run, mode, encoded) {
