@@ -8,9 +8,12 @@ from typing import Any
 
 import torch
 
+from forget_me_not.demo.inside_points import short
 from forget_me_not.demo.request import Request
+from forget_me_not.models import probe
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Method, Prediction
+from forget_me_not.models.edit import NO_EDIT
 from forget_me_not.models.encoder import Encoder
 from forget_me_not.models.images import ImageSet, OnDisk, Photo, photo_from_bytes
 from forget_me_not.models.problem import Problem
@@ -40,7 +43,8 @@ class Desk:
             for learner in learners:
                 batch = Batch(encoder, torch.tensor([0]), learner.reads)
                 said.append(_said(learner.predict(batch.unlabelled()), names, _told(request, own)))
-        return {**said[-1], "history": [{k: s[k] for k in ("says", "confidence", "module")} for s in said], "truth": truth}
+        attention = _attention(vit, learners[-1], photo, said[-1]["module"])
+        return {**said[-1], "history": said, "truth": truth, "attention": attention}
 
     def learners(self, vit: FrozenViT, request: Request) -> list[Method]:
         """The learner as it was after each finished task."""
@@ -61,6 +65,19 @@ class Desk:
         return self._learners
 
 
+def _attention(vit: FrozenViT, learner: Method, photo: Photo, module: int | None) -> dict[str, Any] | None:
+    """{"frozen", "masked"}: where [CLS] looks (G, G), in the frozen network and through the mask that answered, null without.
+
+    Scaled so that the patch looked at most is 1. None where there is no network, only its features.
+    """
+    if not hasattr(vit, "network"):
+        return None
+    pixels = vit.preprocess(photo.open())[None].to(vit.device)
+    edit = probe.masked_edit(learner, module)
+    frozen, masked = probe.cls_attention(vit, pixels), None if edit is NO_EDIT else probe.cls_attention(vit, pixels, edit)
+    return {name: None if one is None else short(one[0] / one[0].max()) for name, one in (("frozen", frozen), ("masked", masked))}
+
+
 def _photo(request: Request, command: Mapping[str, Any]) -> Photo:
     if "path" in command:
         photo = photo_from_bytes(Path(command["path"]).read_bytes(), "photo", "photo")
@@ -78,7 +95,7 @@ def _told(request: Request, own: int | None) -> tuple[int, tuple[int, ...]] | No
 
 
 def _said(answer: Prediction, names: list[str], told: tuple[int, tuple[int, ...]] | None) -> dict[str, Any]:
-    """What one learner says of one photo, in words and shares."""
+    """What one learner says of one photo, in words and shares; routes: the module every other router would choose."""
     logits, answers = answer.logits[0].cpu(), None if answer.answers is None else answer.answers[0].cpu()  # (C,), (T, C)
     module = None if answer.module is None else int(answer.module[0])
     if told is not None and any(c < len(logits) for c in told[1]):
@@ -96,5 +113,6 @@ def _said(answer: Prediction, names: list[str], told: tuple[int, tuple[int, ...]
     top = share.topk(min(3, len(share)))
     return {
         "says": names[int(share.argmax())], "confidence": float(share.amax()), "module": module, "modules": modules,
+        "routes": [{"route": name, "module": int(chosen[0])} for name, chosen in answer.routes.items()],
         "top": [{"says": names[int(c)], "confidence": float(p)} for p, c in zip(*top, strict=True)],
     }  # fmt: skip

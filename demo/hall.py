@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from forget_me_not.demo import ask, inside
+from forget_me_not.demo import ask, inside, lambda_panel
 from forget_me_not.demo.disk import read_json, write_json
 from forget_me_not.demo.jobs import Job
 from forget_me_not.demo.request import Request
@@ -103,7 +103,7 @@ class Hall:
     def do(self, command: Mapping[str, Any]) -> dict[str, Any] | None:
         """Does what the page asks; Problem where it cannot."""
         action = {"ping": self._ping, "start": self._start, "run": self._run, "ask": self._ask, "inside": self._inside,
-                  "retry": self._retry}.get(command.get("do"))
+                  "retry": self._retry, "lambda": lambda asked: lambda_panel.command(self, asked)}.get(command.get("do"))
         if action is None:
             raise Problem("command_unknown", do=command.get("do"))
         return action(command)

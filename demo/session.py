@@ -16,6 +16,7 @@ from typing import Any
 from forget_me_not.demo import choices, edits
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.disk import read_json, room_for, write_json
+from forget_me_not.demo.inside_kept import usable
 from forget_me_not.demo.project import Project, request
 from forget_me_not.demo.uploads import incoming
 from forget_me_not.models.problem import Problem
@@ -156,7 +157,9 @@ class Session:
         folder = self.folder(rid)
         made = read_json(folder / "inside.json")
         done = read_json(folder / "status.json", {}).get("t", 0)
-        if made is not None and (folder / "inside.json").stat().st_mtime >= done and "problem" not in made:
+        if usable(made) and (folder / "inside.json").stat().st_mtime >= done:
+            if made["pending"]:  # the worker goes on drawing, or begins again after a death
+                self.client.call("inside", run=rid)
             return made
         if made is not None and "problem" in made:
             (folder / "inside.json").unlink(missing_ok=True)  # told once; asked again it is tried again

@@ -1,27 +1,29 @@
-/* Ask one photo: the doubt of every module, who answers, what each would say, and the answer after every task. */
+/* Ask one photo: the doubt of every module, who answers, where the network looks, and the answer of every method after every task. */
 import {photoUrl, post, send} from './api.js';
-import {bud, dot, fill, glyph, h, hueOf, icon, pretty, title} from './dom.js';
+import {drawLook} from './ask_look.js';
+import {bud, dot, fill, glyph, h, icon, pretty, title} from './dom.js';
+import {dropZone} from './drop.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
-import {changed, titleOf} from './store.js';
+import {changed, store, titleOf} from './store.js';
 import {trouble} from './toast.js';
-import {dropZone} from './drop.js';
 
-const asked = {run: null, at: null, point: null, url: null, answer: null, waiting: false};
+const asked = {run: null, at: null, point: null, url: null, answer: null, waiting: false, others: []};
+const OTHERS = 2;
 
-/** Returns draw(view), with draw.ask(run, {at, point}) for a photo of the cloud. */
+/** Returns draw(view), with draw.ask(view, {at, point}) for a photo of the cloud. */
 export function mountAsk(card) {
-  const picker = h('input.hidden', {type: 'file', accept: 'image/*,.heic,.heif', onchange: () => { if (picker.files[0]) askFile(view.run, picker.files[0]); picker.value = ''; }});
+  const picker = h('input.hidden', {type: 'file', accept: 'image/*,.heic,.heif', tabIndex: -1, 'aria-hidden': 'true', onchange: () => { if (picker.files[0]) askFile(view.run, picker.files[0]); picker.value = ''; }});
   const body = h('div.askbody');
   card.replaceChildren(title(t('ask.title'), t('ask.sub'), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask'}, onclick: () => picker.click()}, icon('file'), t('ask.another'))), picker, body);
   dropZone(card, files => askFile(view.run, files[0]));
   let view = null;
   const draw = now => {
     view = now;
-    if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false});
-    fill(body, [view.run.id, view.time, asked.at, asked.url, asked.waiting, asked.answer], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view.run, pickOne(view))}, t('ask.any')))]);
+    if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
+    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
   };
-  draw.ask = (run, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
+  draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
   return draw;
 }
 
@@ -32,36 +34,45 @@ function pickOne({data}) {
 }
 
 async function askPhoto(run, at, point) {
-  Object.assign(asked, {run, at, point, url: photoUrl(run.project, point.photo, 'full'), answer: null, waiting: true});
-  await answered(run, post(`runs/${run.id}/ask?photo=${point.photo}`));
+  Object.assign(asked, {run, at, point, url: photoUrl(run.project, point.photo, 'full'), answer: null, waiting: true, others: []});
+  await answered(run, id => post(`runs/${id}/ask?photo=${point.photo}`));
 }
 
 async function askFile(run, file) {
   if (asked.url?.startsWith('blob:')) URL.revokeObjectURL(asked.url);
-  Object.assign(asked, {run, at: null, point: null, url: URL.createObjectURL(file), answer: null, waiting: true});
-  await answered(run, send(`runs/${run.id}/ask`, file));
+  Object.assign(asked, {run, at: null, point: null, url: URL.createObjectURL(file), answer: null, waiting: true, others: []});
+  await answered(run, id => send(`runs/${id}/ask`, file));
 }
 
+/** The shown run answers first; then, for comparison, the other runs of the same tasks. */
 async function answered(run, request) {
   const url = asked.url;
   changed();
-  try { const answer = await request; if (asked.url === url) asked.answer = answer; }
+  try { const answer = await request(run.id); if (asked.url === url) asked.answer = answer; }
   catch (error) { trouble(error); if (asked.url === url && asked.at === null) asked.url = null; }
   if (asked.url === url) asked.waiting = false;
   changed();
+  const names = one => JSON.stringify(one.tasks?.map(task => task.classes));
+  const mates = [...store.runs.values()].filter(one => one.id !== run.id && one.status === 'finished' && names(one) === names(run)).slice(0, OTHERS);
+  for (const mate of mates) {
+    if (asked.url !== url) return;
+    try { const answer = await request(mate.id); if (asked.url === url) { asked.others = [...asked.others, {run: mate, history: answer.history}]; changed(); } } catch { /* the comparison is a courtesy */ }
+  }
 }
 
 function drawAsked(view) {
-  const truth = asked.answer?.truth ?? asked.point?.class ?? null, modules = modulesAt(view);
-  const picture = h('figure', {}, h('img', {src: asked.url, alt: truth ? pretty(truth) : t('ask.yours')}), h('figcaption', {}, truth ? [h('b', {}, pretty(truth)), h('span.sub', {}, t('ask.truth'))] : [h('b', {}, t('ask.yours')), h('span.sub', {}, t('ask.unknown'))]));
-  return [h('div.askrow', {class: modules.length ? '' : 'plain'}, picture, modules.length ? bars(view, modules) : h('div.nomodules', {}, h('p', {}, h('b', {}, asked.answer ? t('ask.says', {says: pretty(asked.answer.says), percent: Math.round(100 * asked.answer.confidence)}) : t('ask.waiting'))), h('p.sub', {}, t('ask.no_modules', {method: titleOf(view.run.method)}))), story(view, truth))];
+  const truth = asked.answer?.truth ?? asked.point?.class ?? null, modules = modulesAt(view), step = stepsOf(view)[view.time];
+  const picture = h('figure', {}, drawLook(asked.url, truth ? pretty(truth) : t('ask.yours'), asked.answer?.attention ?? null), h('figcaption', {}, truth ? [h('b', {}, pretty(truth)), h('span.sub', {}, t('ask.truth'))] : [h('b', {}, t('ask.yours')), h('span.sub', {}, t('ask.unknown'))]));
+  const says = step?.says ?? asked.answer?.says, sure = step?.confidence ?? asked.answer?.confidence;
+  return [h('div.askrow', {class: modules.length ? '' : 'plain'}, picture, modules.length ? bars(view, modules) : h('div.nomodules', {}, h('p', {}, h('b', {}, says && sure !== undefined ? t('ask.says', {says: pretty(says), percent: Math.round(100 * sure)}) : t('ask.waiting'))), h('p.sub', {}, t('ask.no_modules', {method: titleOf(view.run.method)}))), stories(view, truth))];
 }
 
-/** [{task, entropy, says, wins}] at the time shown: from the frames for a test photo, else what ask said of the last moment. */
-function modulesAt({data, time}) {
-  const frame = data.frames[time], at = asked.at;
-  if (at !== null && frame.entropy[at]?.length) return frame.entropy[at].map((entropy, task) => ({task, entropy, says: frame.vote[at]?.[task] ?? '', wins: frame.module[at] === task}));
-  return (asked.answer?.modules ?? []).map(one => ({task: one.task, entropy: one.entropy, says: one.says, wins: asked.answer.module === one.task}));
+/** [{task, entropy, says, wins}] at the time shown: from the frames for a test photo, else what ask said of that moment. */
+function modulesAt({data, time, how}) {
+  const frame = data.frames[time], at = asked.at, winner = how === 'published' && frame.published && at !== null ? frame.published.module[at] : frame.module[at];
+  if (at !== null && frame.entropy[at]?.length) return frame.entropy[at].map((entropy, task) => ({task, entropy, says: frame.vote[at]?.[task] ?? '', wins: winner === task}));
+  const then = asked.answer?.history?.[time] ?? asked.answer;
+  return (then?.modules ?? []).map(one => ({task: one.task, entropy: one.entropy, says: one.says, wins: then.module === one.task}));
 }
 
 function bars(view, modules) {
@@ -72,20 +83,43 @@ function bars(view, modules) {
       if (!one) return h('li.later', {'aria-label': t('ask.not_yet', {name})}, dot(task), h('span.nm', {}, name), h('span.meterbar', {style: {'--v': 0}}, h('i')), h('span.val', {}, ''), h('span.vote', {}, ''));
       const heard = t('ask.bar', {name, doubt: one.entropy.toFixed(2), says: pretty(one.says)}) + (one.wins ? t('say.gap') + t('ask.answers') : '');
       return h('li', {class: one.wins ? 'win' : '', 'aria-label': heard, dataset: {module: String(task), entropy: String(one.entropy)}}, dot(task), h('span.nm', {}, name), h('span.meterbar', {style: {'--v': Math.min(1, one.entropy)}}, h('i')), h('span.val', {}, one.entropy.toFixed(2)), h('span.vote', {}, h('span', {}, pretty(one.says)), one.wins ? h('span.pill', {}, icon('check'), t('ask.answers')) : null));
-    })), h('p.fine', {}, t('ask.doubt_help') + (early ? t('say.gap') + t('ask.too_early') : '')));
+    })), h('p.fine', {}, t('ask.doubt_help') + (early ? t('say.gap') + t('ask.too_early') : '')), routes(view));
 }
 
-function story(view, truth) {
+/** The module every router would choose for this photo, where the method reports others beside its own. */
+function routes(view) {
+  const then = asked.answer?.history?.[view.time], others = then?.routes ?? [];
+  if (!others.length) return null;
+  const own = asked.at === null ? null : view.data.points[asked.at].task;
+  const name = route => t(`route.${route}`);
+  return h('div.routes', {}, h('p.label', {}, t('ask.routes')), h('ul', {}, [{route: 'answer', module: then.module}, ...others].map(one => h('li', {'aria-label': t('ask.route', {name: name(one.route), n: one.module + 1}), dataset: {route: one.route}}, h('span', {}, name(one.route)), dot(one.module), own === one.module ? h('span.mine', {title: t('ask.own_task')}, icon('check')) : null))));
+}
+
+/** [{says, confidence, module} or null after each task] of the shown run. */
+function stepsOf({data: {frames}, how}) {
+  if (asked.at === null) return asked.answer?.history ?? [];
+  return frames.map(frame => { const one = how === 'published' && frame.published ? frame.published : frame; return one.class[asked.at] === undefined ? asked.answer?.history?.[frames.indexOf(frame)] ?? null : {says: one.class[asked.at], module: one.module?.[asked.at] ?? null, confidence: one === frame ? frame.confidence[asked.at] : undefined}; });
+}
+
+function stories(view, truth) {
+  const all = [{run: view.run, steps: stepsOf(view)}, ...asked.others.map(one => ({run: one.run, steps: one.history}))], order = [...store.runs.keys()];
+  all.sort((a, b) => order.indexOf(a.run.id) - order.indexOf(b.run.id));
+  return h('div.stories', {}, h('p.label', {}, t('ask.story')), all.map(one => story(view, truth, one.run, one.steps)), h('p.fine', {}, t('ask.story_help')));
+}
+
+function story(view, truth, run, steps) {
   const {frames, points} = view.data, taught = asked.at === null ? 0 : points[asked.at].task;
-  const steps = asked.answer?.history?.length ? asked.answer.history : frames.map(frame => asked.at === null ? null : frame.class[asked.at] === undefined ? null : {says: frame.class[asked.at], module: frame.module[asked.at] ?? null});
-  let knew = false;
+  let knew = false, lost = null;
   const cells = frames.map((_, at) => {
     const step = steps[at], state = at === view.time ? 'here' : at > view.time ? 'later' : '';
     if (!step || at < taught) return h('li.unseen', {class: state}, h('span.mark', {}, '·'), h('b', {}, t('ask.unseen')), h('span', {}, dot(at)));
-    const right = truth === null ? null : step.says === truth, lost = knew && right === false;
-    knew = right === true;
-    return h('li', {class: `${right === null ? '' : right ? 'right' : 'wrong'} ${state}`, dataset: {after: String(at), says: step.says}, title: t('ask.step', {n: at + 1, says: pretty(step.says)})}, lost ? h('em', {}, t('ask.forgotten')) : null, h('span.mark', {}, right === null ? '' : icon(right ? 'check' : 'cross')), h('b', {}, pretty(step.says)),
+    const right = truth === null ? null : step.says === truth, first = knew && right === false && lost === null;
+    if (first) lost = {at, says: step.says};
+    knew ||= right === true;
+    return h('li', {class: `${right === null ? '' : right ? 'right' : 'wrong'} ${state}`, dataset: {after: String(at), says: step.says}, title: t('ask.step', {n: at + 1, says: pretty(step.says)})}, first ? h('em', {}, t('ask.forgotten')) : null, h('span.mark', {}, right === null ? '' : icon(right ? 'check' : 'cross')), h('b', {}, pretty(step.says)),
       h('span', {}, step.module === null || step.module === undefined ? '' : dot(step.module), step.confidence === undefined || step.confidence === null ? '' : ` ${Math.round(step.confidence * 100)}%`));
   });
-  return h('div.stories', {}, h('p.label', {}, t('ask.story')), h('div.story', {style: {'--n': Math.min(frames.length, 6)}}, h('span', {}, glyph(view.run.method), titleOf(view.run.method)), h('ol', {}, cells)), h('p.fine', {}, t('ask.story_help')));
+  const method = titleOf(run.method), end = steps.at(-1)?.says === truth;
+  const told = truth === null || !steps.length ? '' : lost ? t('ask.lost_at', {method, n: lost.at + 1, says: pretty(lost.says)}) + (end ? t('say.gap') + t('ask.lost_back') : '') : t(knew ? 'ask.kept' : 'ask.never', {method});
+  return h('div.story', {style: {'--n': Math.min(frames.length, 6)}, dataset: {method: run.method}}, h('span', {}, glyph(run.method), method), h('ol', {}, cells), told ? h('p.fine.told', {}, told) : null);
 }

@@ -1,0 +1,341 @@
+"""Look inside: points and frames of small real runs, layouts, figures of every moment, the batch vote, the lambda grid."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from forget_me_not.demo import figures_inside, figures_lambda, inside, inside_kept, lambda_panel, marks
+from forget_me_not.demo.ask import Desk
+from forget_me_not.demo.disk import write_json
+from forget_me_not.demo.inside_points import POINTS, published, spread
+from forget_me_not.demo.project import Project, request as asked_of
+from forget_me_not.demo.request import Request
+from forget_me_not.demo.uploads import incoming
+from forget_me_not.demo.view import replay
+from forget_me_not.demo.words import words
+from forget_me_not.models import stream
+from forget_me_not.models.backbone import random_vit
+from forget_me_not.models.encoder import Encoder, FeatureTable
+from forget_me_not.models.events import from_json
+from forget_me_not.models.experiment import conduct, facts
+from forget_me_not.models.problem import Problem
+from forget_me_not.models.store import RunFolder
+
+spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
+made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
+spec.loader.exec_module(made)
+
+TOKENS = "".join((Path(marks.__file__).parent / "static" / file).read_text() for file in ("tokens.css", "inside.css"))
+ENGLISH, JAPANESE = words("en"), words("ja")
+COUNTS = {"apple": 9, "brick": 9, "cloud": 9, "desk": 12}
+QUICK = {"tosca": {"epochs": 3}, "finetune": {"epochs": 3}, "softtf": {"epochs": 1}, "simplecil": {}}
+
+
+def painted(value):
+    """The figure as the browser has it: every token replaced by its value."""
+    if isinstance(value, str) and value.startswith("@"):
+        return re.search(rf"--{value[1:]}: ([^;]+);", TOKENS)[1].strip()
+    if isinstance(value, dict):
+        return {k: painted(v) for k, v in value.items()}
+    return [painted(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """{"vit", method: (request, encoder)}: real runs of four methods on drawn photos, as the worker leaves them on disk."""
+    root = tmp_path_factory.mktemp("lab")
+    home, vit = root / "data", random_vit()
+    project = Project.create(home / "projects")
+    with incoming(made.zipped(made.folder(root / "in", COUNTS), root / "photos.zip"), "photos.zip", "", "", False) as (items, _):
+        project.add(items)
+    runs = {}
+    for number, (method, settings) in enumerate(QUICK.items()):
+        folder = home / "runs" / f"{number:032x}"
+        write_json(folder / "request.json", asked_of(project, method, settings, 0, "t", 0.0))
+        request = Request.read(folder)
+        encoder = Encoder(vit, request.images)
+        kept = RunFolder.create(folder, facts(method, request.complete, 0, request.plan, [], vit.fingerprint))
+        list(conduct(request.stream(encoder), method, request.complete, 0, kept))
+        runs[method] = request, encoder
+    return {"vit": vit, **runs}
+
+
+def studied(lab, method):
+    """inside.json of a method's run, by the real Study."""
+    request, encoder = lab[method]
+    study = inside.Study(request, lab["vit"], encoder, 0.0)
+    while study.working:
+        study.advance()
+    study._future.result(60)
+    return json.loads((request.folder / "inside.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def looked(lab):
+    return {method: studied(lab, method) for method in QUICK}
+
+
+def view_of(lab, method):
+    lines = RunFolder.open(lab[method][0].folder).lines()
+    return replay(from_json(line["event"]) for line in lines)
+
+
+@pytest.mark.parametrize("method", QUICK)
+def test_every_point_has_a_place_in_every_picture(looked, method):
+    said = looked[method]
+    count = len(said["points"])
+    assert inside_kept.usable(said)
+    assert said["pending"] is False
+    assert said["total"] == count
+    for where in ("before", "after"):
+        if said[where]:
+            for places in (said[where]["pca"], *said[where]["tsne"].values()):
+                assert len(places) == count
+                assert all(abs(v) < 20 for xy in places for v in xy)
+    assert [len(frame["class"]) for frame in said["frames"]] == [sum(p["task"] <= t for p in said["points"]) for t in range(2)]
+
+
+def test_layouts_follow_a_learner_that_moves_and_end_at_its_last(looked):
+    frames = looked["finetune"]["after"]["frames"]
+    assert len(frames) == 2
+    assert frames[-1]["tsne"] == looked["finetune"]["after"]["tsne"]["30"]
+    assert frames[0]["pca"] != frames[1]["pca"]
+    assert "frames" not in looked["softtf"]["after"]  # deep features are laid out once
+
+
+def test_keys_lie_among_the_photos_where_modules_are_chosen_by_keys(looked):
+    assert len(looked["softtf"]["before"]["keys"]["pca"]) == 2
+    assert "keys" not in looked["tosca"]["before"]
+
+
+def test_what_is_known_of_modules_is_said_only_where_there_are_some(looked):
+    assert [len(row) for row in looked["tosca"]["overlap"]] == [2, 2]
+    assert all(v > 0 for v in looked["tosca"]["displacement"])
+    assert looked["softtf"]["masks"][0]["002"][0] != looked["softtf"]["masks"][1]["002"][0]
+    assert looked["simplecil"]["masks"] is looked["simplecil"]["overlap"] is None
+    assert looked["simplecil"]["frames"][1]["published"] is None
+
+
+@pytest.mark.parametrize("method", ["tosca", "softtf"])
+def test_the_published_view_is_the_batch_vote_of_the_run(lab, looked, method):
+    view = view_of(lab, method)
+    for frame, event in zip(looked[method]["frames"], view.judged, strict=True):
+        shared = frame["published"]
+        assert shared["accuracy"] == pytest.approx(event.batch_vote)
+        assert sum(shared["correct"]) / sum(shared["total"]) == pytest.approx(event.batch_vote)
+        assert [sum(row) for row in shared["chosen"]] == list(event.total)
+        right = sum(c == p["class"] for c, p in zip((looked[method]["classes"][i] for i in shared["class"]),
+                                                    looked[method]["points"], strict=False))  # fmt: skip
+        assert right == sum(shared["correct"])
+
+
+def test_a_sorted_batch_tells_the_task_and_single_photos_do_not():
+    label = torch.arange(4).repeat_interleave(25)
+    task, votes = label // 2, torch.stack([label % 2, label % 2 + 2], 1)  # module i knows the classes of task i
+    entropy = torch.stack([0.5 - 0.05 * (task == 0), 0.5 - 0.05 * (task == 1)], 1)
+    entropy[::3] = entropy[::3].flip(1)  # every third photo is drawn to the wrong module
+    answer = {"label": label, "task": task, "vote": votes, "entropy": entropy, "module": entropy.argmin(1)}
+    alone = (votes.gather(1, answer["module"][:, None])[:, 0] == label).float().mean()
+    shared = published(answer, torch.arange(100), False)
+    assert alone == pytest.approx(0.66)
+    assert shared["accuracy"] == shared["routing"] == 1.0
+    assert shared["chosen"] == [[50, 0], [0, 50]]
+
+
+@pytest.mark.parametrize("method", QUICK)
+@pytest.mark.parametrize("language", [ENGLISH, JAPANESE], ids=["en", "ja"])
+def test_figures_of_every_moment_are_valid_for_plotly(lab, looked, method, language):
+    drawn = json.loads(json.dumps(figures_inside.draw(view_of(lab, method), language, looked[method]), allow_nan=False))
+    assert len(drawn["frames"]) == 2
+    for frame in drawn["frames"]:
+        for way in filter(None, (frame["photo"], frame["published"])):
+            for name in ("matrix", "chosen", "doubt"):
+                if way[name]:
+                    go.Figure(**painted(way[name]))
+            assert "{" not in way["say"] + way["say_modules"]
+            assert len(way["say"]) > 10 < len(way["say_modules"])
+    assert bool(drawn["frames"][1]["photo"]["chosen"]) == (method in ("tosca", "softtf"))
+    assert bool(drawn["masks"]) == (method == "softtf")
+    for one in drawn["masks"] or ():
+        go.Figure(**painted(one["figure"]))
+
+
+def test_figures_without_the_pictures_lack_only_the_published_view(lab):
+    drawn = figures_inside.draw(view_of(lab, "tosca"), ENGLISH)
+    assert drawn["frames"][1]["published"] is None
+    assert drawn["frames"][1]["photo"]["chosen"]
+
+
+def test_the_three_terms_add_up_for_every_router(lab, looked):
+    for method in ("tosca", "softtf"):
+        terms = figures_inside.draw(view_of(lab, method), ENGLISH, looked[method])["frames"][1]["photo"]["terms"]
+        assert {one["route"] for one in terms} >= {"answer"}
+        assert len(terms) > 2
+        for one in terms:
+            whole = one["routing"] * (one["right"] or 0) + (1 - one["routing"]) * (one["wrong"] or 0)
+            assert whole == pytest.approx(one["accuracy"])
+
+
+def test_the_module_map_counts_photos(lab, looked):
+    frame = figures_inside.draw(view_of(lab, "tosca"), ENGLISH, looked["tosca"])["frames"][1]["photo"]
+    found = [[0, 0], [0, 0]]
+    for point, module in zip(looked["tosca"]["points"], looked["tosca"]["frames"][1]["module"], strict=True):
+        found[point["task"]][module] += 1
+    assert frame["table"]["chosen"] == found
+    assert frame["chosen"]["data"][0]["z"][1][0] == pytest.approx(found[1][0] / sum(found[1]))
+
+
+@pytest.mark.parametrize("method", QUICK)
+def test_a_photo_asked_says_what_the_run_answered_after_each_task(lab, looked, method):
+    request, _ = lab[method]
+    said, names = looked[method], looked[method]["classes"]
+    for at in (0, len(said["points"]) - 1):
+        answer = Desk().ask(lab["vit"], request, {"photo": said["points"][at]["photo"]})
+        for step, frame in zip(answer["history"], said["frames"], strict=True):
+            if at < len(frame["class"]):
+                assert step["says"] == names[frame["class"][at]]
+                assert step["module"] == (frame["module"][at] if frame["module"] else None)
+        assert bool(answer["routes"]) == (method in ("tosca", "softtf"))
+        assert len(answer["attention"]["frozen"]) == 2
+        assert max(map(max, answer["attention"]["frozen"])) == 1
+        assert bool(answer["attention"]["masked"]) == (method == "softtf")
+
+
+def test_a_run_too_long_is_shown_by_evenly_spread_photos():
+    assert spread(5).tolist() == [0, 1, 2, 3, 4]
+    assert len(spread(5000)) == POINTS
+    assert {0, 4999} <= set(spread(5000).tolist())
+
+
+def test_a_problem_is_no_picture_and_an_older_format_is_made_anew():
+    assert not inside_kept.usable({"problem": {"code": "run_early"}, "format": inside_kept.FORMAT})
+    assert not inside_kept.usable({"points": []})
+    assert not inside_kept.usable(None)
+
+
+def test_a_study_of_nothing_leaves_its_problem(lab, tmp_path):
+    request, encoder = lab["tosca"]
+    folder = tmp_path / ("f" * 32)
+    write_json(folder / "request.json", json.loads((request.folder / "request.json").read_text()))
+    study = inside.Study(Request.read(folder), lab["vit"], encoder, 0.0)
+    study.advance()
+    assert study.finished
+    assert json.loads((folder / "inside.json").read_text())["problem"]["code"] == "run_missing"
+
+
+# The lambda panel
+
+
+def table_stream():
+    """Three tasks of two classes as points in the plane of 24 features, 8 + 8 photos a class."""
+    rng = torch.Generator().manual_seed(0)
+    middles, labels = 3 * torch.randn(6, 24, generator=rng), [c for c in range(6) for _ in range(16)]
+    features = middles[torch.tensor(labels)] + torch.randn(96, 24, generator=rng)
+    asked = stream.plan([f"c{c}" for c in labels], range(96), per_task=2, train_per_class=8, test_per_class=8, seed=0)
+    return stream.build(asked, FeatureTable(features))
+
+
+def test_one_run_of_the_grid_measures_zeros_overlap_and_accuracy():
+    found = lambda_panel.drained(lambda_panel.measured(table_stream(), 0.08, 0))
+    none = lambda_panel.drained(lambda_panel.measured(table_stream(), 0.0, 0))
+    assert none["zeros"] == 0 < found["zeros"]
+    assert found["displacement"] < none["displacement"]
+    for one in (found, none):
+        assert set(lambda_panel.MEASURES) <= set(one)
+        assert [len(row) for row in one["overlaps"]] == [3, 3, 3]
+        assert one["accuracy"] <= 1
+
+
+def row(accuracy, **more):
+    found = {m: 0.5 for m in lambda_panel.MEASURES} | {"accuracy": accuracy, "overlaps": [[1, accuracy], [accuracy, 1]]}
+    return found | more
+
+
+def test_a_grid_keeps_values_by_seed_and_the_mean_overlap():
+    grid = lambda_panel.joined(lambda_panel.blank(2), 1, row(0.4))
+    grid = lambda_panel.joined(grid, 1, row(0.6))
+    assert grid["rows"][1]["accuracy"] == [0.4, 0.6]
+    assert grid["rows"][1]["overlaps"] == [[1, 0.5], [0.5, 1]]
+    assert (grid["done"], grid["total"], grid["tasks"]) == (2, 12, 2)
+    assert grid["rows"][0]["accuracy"] == []
+
+
+def filled(seeds, effect):
+    """A grid where lambda .04 changes turns, routing and accuracy by `effect` of (mean, seed wobble)."""
+    grid = lambda_panel.blank(seeds)
+    for seed in range(seeds):
+        for at in range(len(lambda_panel.GRID)):
+            push, wobble = (effect if at == 4 else (0.0, 0.0)), 0.01 * (seed % 3)
+            change = push[0] + push[1] * (-1) ** seed
+            more = {"turns": 0.5 - change, "routing": 0.7 + change + wobble, "zeros": at / 6}
+            grid = lambda_panel.joined(grid, at, row(0.8 + change + wobble, **more))
+    return grid
+
+
+@pytest.mark.parametrize(("effect", "holds"), [((0.1, 0.01), True), ((0.01, 0.2), False), ((0.0, 0.0), False)])
+def test_the_claim_holds_only_where_every_interval_lies_on_its_side(effect, holds):
+    drawn = figures_lambda.draw(filled(6, effect), ENGLISH, verdict=True)
+    assert drawn["verdict"]["holds"] is holds
+    assert drawn["verdict"]["word"] == ENGLISH["lambda.holds" if holds else "lambda.fails"]
+
+
+def test_peoples_own_photos_get_no_verdict_and_a_caption_from_the_numbers():
+    drawn = figures_lambda.draw(filled(3, (0.1, 0.0)), ENGLISH)
+    assert drawn["verdict"] is None
+    assert "0.910 ± 0.010 at λ = 0.04" in drawn["caption"]
+    assert "against 0.810" in drawn["caption"]
+    assert "0% to 83%" in drawn["caption"]
+    assert ENGLISH["lambda.caption_empty"].split("{")[1].split("}")[1][:20] in drawn["caption"]
+    for language in (ENGLISH, JAPANESE):
+        made_of = figures_lambda.draw(filled(3, (0.1, 0.0)), language)
+        for name in ("levels", "shapes"):
+            go.Figure(**painted(json.loads(json.dumps(made_of[name], allow_nan=False))))
+
+
+def test_a_grid_half_trained_shows_what_it_has():
+    half = lambda_panel.joined(lambda_panel.blank(3), 0, row(0.5))
+    drawn = figures_lambda.draw(half, ENGLISH, verdict=True)
+    assert drawn["caption"] == ENGLISH["lambda.caption_none"]
+    assert drawn["verdict"] is None
+    assert [bool(one["accuracy"]) for one in drawn["rows"]] == [True] + [False] * 5
+    go.Figure(**painted(drawn["levels"]))
+
+
+def test_the_interval_is_students():
+    assert figures_lambda.margin([0.1, 0.3]) == pytest.approx(12.71 * 0.1, rel=1e-3)
+    assert figures_lambda.margin([0.1]) == float("inf")
+
+
+def test_a_panel_on_photos_is_kept_run_by_run_and_goes_on_where_it_stopped(lab, monkeypatch):
+    request, encoder = lab["tosca"]
+    monkeypatch.setattr(lambda_panel, "GRID", (0.0, 0.08))
+    monkeypatch.setattr(lambda_panel, "OWN_SEEDS", 2)
+    panel = lambda_panel.Panel("lambda", request, encoder, 0.0)
+    while panel.grid["done"] < 1:
+        panel.advance()
+    panel.stop()
+    kept = json.loads(inside_kept.grid_file(request.folder).read_text())
+    assert (kept["state"], kept["done"]) == ("stopped", 1)
+    again = lambda_panel.Panel("lambda", request, encoder, 0.0)
+    while again.working:
+        again.advance()
+    whole = json.loads(inside_kept.grid_file(request.folder).read_text())
+    assert (whole["state"], whole["done"]) == ("finished", 4)
+    assert [len(one["accuracy"]) for one in whole["rows"]] == [2, 2]
+    assert whole["rows"][0]["accuracy"][0] == kept["rows"][0]["accuracy"][0]
+
+
+def test_the_grid_of_a_training_is_shared_by_its_methods(lab):
+    files = {inside_kept.grid_file(lab[method][0].folder) for method in QUICK}
+    assert len(files) == 1
+
+
+def test_a_pack_that_is_not_there_is_refused():
+    with pytest.raises(Problem, match="pack_unknown"):
+        lambda_panel.record("nothing", [1])
