@@ -145,8 +145,11 @@ def test_pictures_by_number_and_by_hash_are_the_same(web):
     assert by_number.headers["content-type"] == "image/webp"
 
 
-@pytest.mark.parametrize("path", ["packs/nothing", "packs/nothing/0.webp", "packs/toybox/99999.webp", "packs/toybox/-1.webp",
-                                  f"packs/toybox/photos/{'0' * 64}", "packs/toybox/photos/..%2Fpack.json", f"runs/{'0' * 32}/lane"])  # fmt: skip
+NOWHERE = ("packs/nothing", "packs/nothing/0.webp", "packs/toybox/99999.webp", "packs/toybox/-1.webp",
+           f"packs/toybox/photos/{'0' * 64}", "packs/toybox/photos/..%2Fpack.json", f"runs/{'0' * 32}/lane")  # fmt: skip
+
+
+@pytest.mark.parametrize("path", NOWHERE)
 def test_what_is_not_there_is_not_found(web, path):
     assert web.get(f"/{path}").status_code in (404, 422)
 
