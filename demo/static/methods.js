@@ -70,9 +70,12 @@ function put(card, one, value) {
 const number = value => Math.abs(value) > 0 && Math.abs(value) < 1e-3 ? value.toExponential(0) : String(Number(value.toPrecision(4)));
 const label = one => has(`setting.${one.name}`) ? t(`setting.${one.name}`) : (name => name[0].toUpperCase() + name.slice(1))(one.name.replace(/_/g, ' '));
 
+/** What a setting does: this language's own words, else the card's. */
+const hint = (card, one) => [`hint.${card.name}.${one.name}`, `hint.${one.name}`].filter(has).map(key => t(key))[0] ?? one.help;
+
 /** One control for one setting: a switch, a choice, or a number with its slider (in powers of ten where it is logarithmic). */
 function control(card, one) {
-  const id = `set-${card.name}-${one.name}`, help = one.help ? h('p.sub', {id: `${id}-help`}, has(`hint.${card.name}.${one.name}`) ? t(`hint.${card.name}.${one.name}`) : one.help) : null;
+  const id = `set-${card.name}-${one.name}`, help = one.help ? h('p.sub', {id: `${id}-help`}, hint(card, one)) : null;
   if (one.kind === 'bool') return h('div.control', {}, h('label.switch', {}, h('input', {type: 'checkbox', id, checked: valueOf(card, one), onchange: event => put(card, one, event.target.checked)}), h('span.tick', {}, icon('check')), label(one)), help);
   if (one.kind === 'choice') {
     const holder = h('div.control'), draw = () => holder.replaceChildren(h('span.label', {}, label(one)), one.choices.length <= 3 ? segmented(label(one), one.choices.map(each => [each, String(each).replace(/_/g, ' ')]), valueOf(card, one), value => { put(card, one, value); draw(); }, id)
