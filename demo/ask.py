@@ -14,8 +14,7 @@ from forget_me_not.models import probe
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Method, Prediction
 from forget_me_not.models.edit import NO_EDIT
-from forget_me_not.models.encoder import Encoder
-from forget_me_not.models.images import ImageSet, OnDisk, Photo, photo_from_bytes
+from forget_me_not.models.images import Photo, photo_from_bytes
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.routing import normalised_entropy
 from forget_me_not.models.store import RunFolder
@@ -32,7 +31,7 @@ class Desk:
         """The answer to a photo of the project ("photo": sha) or a file ("path"); Problem("run_early") before a task is whole."""
         photo = _photo(request, command)
         learners = self.learners(vit, request)
-        encoder = Encoder(vit, ImageSet.of([photo]))
+        source, place = request.alone(photo, vit)
         truth = request.shown.get(photo.label) if photo.label else None
         names, own = [request.shown[key] for key in request.plan.classes], None
         if request.kind == "task" and photo.label in request.plan.classes:
@@ -41,7 +40,7 @@ class Desk:
         said = []
         with torch.no_grad():
             for learner in learners:
-                batch = Batch(encoder, torch.tensor([0]), learner.reads)
+                batch = Batch(source, place, learner.reads)
                 said.append(_said(learner.predict(batch.unlabelled()), names, _told(request, own)))
         attention = _attention(vit, learners[-1], photo, said[-1]["module"])
         return {**said[-1], "history": said, "truth": truth, "attention": attention}
@@ -82,11 +81,7 @@ def _photo(request: Request, command: Mapping[str, Any]) -> Photo:
     if "path" in command:
         photo = photo_from_bytes(Path(command["path"]).read_bytes(), "photo", "photo")
         return Photo(photo.name, "", "", photo.sha, photo.phash, photo.source)
-    found = next((p for p in request.photos if p["sha"] == command.get("photo")), None)
-    if found is None:
-        raise Problem("photo_unknown")
-    source = OnDisk(request.shelf / f"{found['sha']}.{found['ext']}")
-    return Photo(found["name"], found["class"], found["domain"], found["sha"], int(found["phash"], 16), source)
+    return request.photo(command.get("photo"))
 
 
 def _told(request: Request, own: int | None) -> tuple[int, tuple[int, ...]] | None:

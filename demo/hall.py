@@ -145,7 +145,9 @@ class Hall:
         return {"status": job.status}
 
     def _ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        return self.asked.ask(self._ready(), self._request(command["run"]), command)
+        request = self._request(command["run"])
+        ready = self.vit is not None or request.needs_backbone or "path" in command
+        return self.asked.ask(self._ready() if ready else self.encoder(request).vit, request, command)
 
     def _inside(self, command: Mapping[str, Any]) -> dict[str, Any]:
         rid = command["run"]

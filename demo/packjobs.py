@@ -13,17 +13,19 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from forget_me_not.demo.request import Request
 from forget_me_not.demo.watch import Mark
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.cache import Cache
-from forget_me_not.models.core import Batch, Method, Samples, Stream
+from forget_me_not.models.core import Batch, Method, Samples, Source, Stream
 from forget_me_not.models.encoder import FeatureTable, TableVit
 from forget_me_not.models.events import Evaluated, Event, Step
 from forget_me_not.models.experiment import follow
 from forget_me_not.models.images import ImageSet, InMemory, Photo
 from forget_me_not.models.packs.load import Pack, load, thumb_name
+from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 from forget_me_not.models.stream import Plan
 
@@ -68,6 +70,18 @@ class PackRequest(Request):
     def source(self, vit: Callable[[], FrozenViT], cache: Cache) -> FeatureTable:
         """The shipped features; no backbone is asked for."""
         return self.loaded.source()
+
+    def photo(self, sha: str | None) -> Photo:
+        """As shipped; Problem("photo_unknown")."""
+        if sha not in self.loaded.shas:
+            raise Problem("photo_unknown")
+        return self.images.photos[self.loaded.shas.index(sha)]
+
+    def alone(self, photo: Photo, vit: FrozenViT | TableVit) -> tuple[Source, Tensor]:
+        """The shipped features where the photo is the pack's; the shipped pictures are too small to make them again."""
+        if photo.sha not in self.loaded.shas:
+            return super().alone(photo, vit)
+        return self.loaded.source(), torch.tensor([self.loaded.shas.index(photo.sha)])
 
     def facts(self, vit: TableVit) -> dict[str, Any]:
         """As of photos, with the pack's name."""
@@ -117,7 +131,7 @@ class Watcher:
         first = answers["task"] == 0
         self._write(event.task, 1, 1, answers["photo"][first], answers["label"][first], answers["class"][first])
 
-    def _write(self, task: int, step: int, steps: int, photos: torch.Tensor, labels: torch.Tensor, said: torch.Tensor) -> None:
+    def _write(self, task: int, step: int, steps: int, photos: Tensor, labels: Tensor, said: Tensor) -> None:
         place: dict[int, Any] = {photo: at for at, photo in enumerate(photos.tolist())}
         says = [self.classes[int(said[place[photo]])] for photo in self.memory]
         mark = Mark(task, step, steps, int((said == labels).sum()), len(labels), says, self.truth)

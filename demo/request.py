@@ -12,6 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from forget_me_not.demo.disk import read_json
 from forget_me_not.models import registry
 from forget_me_not.models.backbone import FrozenViT
@@ -116,6 +119,18 @@ class Request:
     def source(self, vit: Callable[[], FrozenViT], cache: Cache) -> Source:
         """Where the photos' activations come from. vit: the backbone, or Problem("backbone_away")."""
         return Encoder(vit(), self.images, cache)
+
+    def photo(self, sha: str | None) -> Photo:
+        """The photo with this hash; Problem("photo_unknown")."""
+        found = next((p for p in self.photos if p["sha"] == sha), None)
+        if found is None:
+            raise Problem("photo_unknown")
+        source = OnDisk(self.shelf / f"{sha}.{found['ext']}")
+        return Photo(found["name"], found["class"], found["domain"], found["sha"], int(found["phash"], 16), source)
+
+    def alone(self, photo: Photo, vit: FrozenViT) -> tuple[Source, Tensor]:
+        """A source that has this photo, and its place there (1,)."""
+        return Encoder(vit, ImageSet.of([photo])), torch.tensor([0])
 
     def facts(self, vit: FrozenViT) -> dict[str, Any]:
         """What run.json says beyond photos, tasks and settings."""

@@ -283,3 +283,17 @@ def test_old_trainings_make_room(played):
     assert not (session.home / "runs" / ("f" * 32)).exists()
     assert packs.latest()["training"] == new["training"]
     assert len(json.loads((session.home / "packs.json").read_text())) == KEPT
+
+
+def test_a_photo_of_a_pack_is_asked_without_a_backbone(played):
+    session, packs, made = played
+    chosen, memory = load("toybox"), packs.about("toybox", 0)["memory"]
+    for method in ("finetune", "tosca"):
+        ends = [one for one in packs.lane(made["runs"][method])["marks"] if one["at"] == int(one["at"])]
+        for place, one in enumerate(memory):
+            said = session.ask(made["runs"][method], chosen.shas[one["photo"]])
+            assert [step["says"] for step in said["history"]] == [end["photos"][place]["says"] for end in ends]
+            assert said["truth"] == one["class"]
+    with pytest.raises(Problem) as raised:
+        session.ask(made["runs"]["tosca"], "0" * 64)
+    assert raised.value.code == "photo_unknown"
