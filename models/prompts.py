@@ -6,7 +6,7 @@ call that 2 P. Prompts join after the projections; they are not multiplied by W_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -49,18 +49,21 @@ LAYOUT: dict[str, Callable[[Tensor], Tensor]] = {"per photo": lambda pair: pair,
 class Prefix(Edit):
     """Keys and values of `prompts` before those of the tokens; several sets in one block stand one after the other.
 
-    gates: block -> (a1, a2) of NoRGa, a1 inside and a2 before the sigmoid; layout: a name of LAYOUT.
+    gates: block -> (a1, a2) of NoRGa, a1 inside and a2 before the sigmoid; layout: a name of LAYOUT; straight: blocks whose
+    prompts reach their own photo whatever the layout (public code never mixes up the prompts all tasks share).
     """
 
     def __init__(self, *prompts: Prompts, heads: int, first: int = 0, layout: str = "per photo",
-                 gates: Mapping[int, Tensor] | None = None):  # fmt: skip
-        self.prompts, self.heads, self.first, self.layout, self.gates = prompts, heads, first, LAYOUT[layout], gates or {}
+                 straight: Collection[int] = (), gates: Mapping[int, Tensor] | None = None):  # fmt: skip
+        self.prompts, self.heads, self.first, self.gates = prompts, heads, first, gates or {}
+        self.layout, self.straight = LAYOUT[layout], straight
 
     def attend(self, block: int, q: Tensor) -> tuple[Tensor, Tensor, Tensor | None] | None:
         sets = [p for p in self.prompts if f"{block:03d}.keys" in p]
         if not sets:
             return None
-        pair = torch.cat([self.layout(self._pair(p, block, len(q))) for p in sets], 2)  # (2, B, P, D)
+        layout = LAYOUT["per photo"] if block in self.straight else self.layout
+        pair = torch.cat([layout(self._pair(p, block, len(q))) for p in sets], 2)  # (2, B, P, D)
         keys, values = pair.unflatten(-1, (self.heads, -1)).transpose(2, 3)  # (B, H, P, d) each
         return keys, values, gate(q, keys, self.gates[block]) if block in self.gates else None
 

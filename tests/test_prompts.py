@@ -103,6 +103,30 @@ def test_dualprompt_published_depends_on_the_batch():
     assert changed["published"] > 1e-3
 
 
+def test_the_mix_up_spares_the_prompts_all_tasks_share():
+    """Public code picks shared prompts by an index a photo, which needs no reshape: before the task prompts nothing differs."""
+    vit = random_vit(depth=3, width=16, heads=2)
+    rng = torch.Generator().manual_seed(3)
+    h, shared, own = torch.randn(4, 5, 16, generator=rng), drawn([0, 1], 3, 16, rng), drawn([2], 3, 16, rng)
+    plain = Prefix(shared, own, heads=2)
+    published = Prefix(shared, own, heads=2, layout="published", straight=(0, 1))
+    torch.testing.assert_close(vit.between(h, 0, 2, published), vit.between(h, 0, 2, plain), rtol=0, atol=0)
+    assert not torch.allclose(vit.features(h, 0, published), vit.features(h, 0, plain), atol=1e-2)
+
+
+def test_dualprompt_tests_its_shared_prompts_as_it_learnt_them():
+    on = ground(((0, 1), (2, 3)), patch=16, layer_scale=1.0)
+    method = DualPrompt(on.vit, layout="published", **QUICK)
+    learn(method, on)
+    photos = on.tested(2)
+    batch = Batch(on.source, photos, method.reads)
+    with torch.no_grad():
+        whole = Prefix(method.shared, method.prompts[1], heads=on.vit.heads, first=method.reads.cut, layout="published",
+                       straight=method.shared_blocks)  # fmt: skip
+        u = batch.cls_through(whole)
+        torch.testing.assert_close(method.predict(batch).answers[:, 1], method.head.logits(u, method.scale), rtol=1e-4, atol=1e-4)
+
+
 def test_gate_is_norgas_equation():
     rng = torch.Generator().manual_seed(2)
     vit = random_vit(depth=1, width=16, heads=2)

@@ -33,8 +33,8 @@ from forget_me_not.models.routing import least_entropy, pick
         "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper: shared prompts in "
         "blocks 0 and 1, task prompts in blocks 2 to 4.",
         "Chosen per photo; public code lets a test batch vote. That figure is shown as 'batch vote'.",
-        "Every photo gets its own keys and values; public code mixes them up between photos (a reshape where a transpose was "
-        "meant), kept as layout 'published', whose answers depend on the batch.",
+        "Every photo gets its own keys and values; public code mixes those of the task prompts up between photos (a reshape "
+        "where a transpose was meant), kept as layout 'published', whose answers depend on the batch.",
         "A set of prompts a task, as many as come, instead of a pool of fixed size; it starts as the set before it.",
         "The shared prompts go on learning, so later tasks change the answers about earlier ones, as in the paper.",
         "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness instead of a linear one.",
@@ -100,7 +100,7 @@ class DualPrompt:
         shared, own = self._shared(rng), self._own(rng)
         row = self.new_rows(z, y, task.classes, rng).clone()
         head = self.head.grown(row, task.classes)
-        edit = Prefix(shared, own, heads=self.vit.heads, first=self.reads.cut, layout=self.layout)
+        edit = Prefix(shared, own, heads=self.vit.heads, first=self.reads.cut, layout=self.layout, straight=self.shared_blocks)
 
         def loss(b: Batch) -> Tensor:
             return self.loss(head.logits(b.cls_through(edit), self.scale), b.y, task.classes)
@@ -120,7 +120,7 @@ class DualPrompt:
 
     def predict(self, batch: Batch) -> Prediction:
         split = min(self.own_blocks)  # below it all tasks are alike
-        h = self.vit.between(batch.h, self.reads.cut, split, Prefix(self.shared, heads=self.vit.heads, layout=self.layout))
+        h = self.vit.between(batch.h, self.reads.cut, split, Prefix(self.shared, heads=self.vit.heads))
         edits = [Prefix(own, heads=self.vit.heads, layout=self.layout) for own in self.prompts]
         u = torch.stack([self.vit.features(h, split, edit) for edit in edits], 1)  # (B, T, D)
         answers = self.head.logits(u, self.scale)  # (B, T, C)
