@@ -258,6 +258,15 @@ def test_every_deep_method_has_both_schedules_on_its_card(name):
         card.learner(random_vit(), **card.read({"preset": preset}))
 
 
+@pytest.mark.parametrize("name", ["softtf", "softtf_product", "l2p", "dualprompt", "norga"])
+def test_paper_schedules_clip_as_their_public_code_does(name):
+    """The DualPrompt family of code clips the whole gradient at norm 1 and scales Adam's rate, 0.03, by batch / 256."""
+    card = registry.card(name)
+    paper = card.read({"preset": "paper"})
+    assert paper["clip"] == 1.0
+    assert paper["lr"] == pytest.approx(0.03 * paper["batch"] / 256, rel=0.02)
+
+
 def test_a_step_from_the_cached_prefix_costs_a_tenth_of_one_from_pixels():
     vit = random_vit(depth=12, width=384, heads=6, patch=14, size=112)
     rng = torch.Generator().manual_seed(0)
