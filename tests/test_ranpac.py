@@ -131,6 +131,16 @@ def test_after_all_tasks_it_is_one_ridge_regression(rng):
     assert torch.allclose(method.weight.double(), w, atol=1e-4 * float(w.abs().max()))
 
 
+def test_preset_paper_sets_what_the_card_says_differs_from_the_paper():
+    """Width, all blocks, phase 1, and the rule that fits lambda on the newest task alone."""
+    card = registry.card("ranpac")
+    paper = card.read({"preset": "paper"})
+    assert (paper["width"], paper["first_task"], paper["penalty"]) == (10_000, "adapter", "published")
+    assert paper["blocks"] >= 24
+    assert (paper["lr"], paper["batch"], paper["epochs"]) == (0.01, 48, 20)
+    assert card.read({})["width"] == 4000
+
+
 def test_order_and_split_do_not_matter(rng):
     features, labels = clouds(rng)
     told = {}

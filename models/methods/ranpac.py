@@ -50,8 +50,10 @@ PENALTY: dict[str, Choice] = {
     parameters="M a class; with phase 1 also 2 d r + r + d a block, once",
     deviations=(
         "M is 4000, not 10,000: a laptop solves it in a second and the accuracy is the same on small streams.",
-        "Phase 1 is an adapter only (the paper picks adapter, SSF or prompts by data set) and is off by default.",
-        "lambda is judged with all sums so far; the published rule fits the newest task alone and often picks one far too small.",
+        "Phase 1 is an adapter only (the paper picks adapter, SSF or prompts by data set) and is off by default. Where it is on: "
+        "the last three blocks (preset paper: all), no weight decay, and a head that starts at sharpness 10, not 1.",
+        "lambda is judged with all sums so far, until they are 1000 rows, and then kept; the published rule (preset paper) fits "
+        "the newest task alone and often picks one far too small.",
         "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",
         "One view of every training photo instead of random crops.",
         "A class that comes back (a new domain) adds to the sums of that class; it needs no second row.",
@@ -59,7 +61,7 @@ PENALTY: dict[str, Choice] = {
     presets={
         "frozen": {},
         "demo": {"first_task": "adapter"},
-        "paper": {"first_task": "adapter", "width": 10000, "blocks": 24},
+        "paper": {"first_task": "adapter", "width": 10000, "blocks": 24, "penalty": "published"},
     },
 )
 class RanPAC:
