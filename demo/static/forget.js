@@ -19,7 +19,7 @@ export function mountForget(root) {
     root.dataset.position = run.position;
     drawHero(hero); drawAsk(ask); drawScrub(under); drawVerdict(verdict);
     lanes.forEach(lane => lane.draw());
-    if (pack()) fine.textContent = t('forget.fine', {seed: run.seed});
+    fill(fine, [run.seed, Boolean(pack())], () => pack() ? [h('span', {}, t('forget.fine', {seed: run.seed}), t('say.gap')), h('a', {href: '?view=wall#demo', target: '_blank'}, t('forget.wall'))] : []);
     if (run.training && run.position >= 1) speak('forget', t('forget.spoken', {n: Math.floor(run.position + 1e-6), naive: share('finetune'), tosca: share('tosca'), task: titled(tasks()[0])}));
   });
   open();
@@ -90,6 +90,7 @@ function drawVerdict(card) {
   const waiting = run.starting ? Math.floor((performance.now() - run.starting) / 1000) : 0, lost = run.problem ?? (broken() && {code: 'run_failed', values: {}, ...broken().problem});
   card.hidden = !run.packs && !run.problem;
   card.classList.toggle('waiting', !ended());
+  card.setAttribute('aria-live', run.starting ? 'off' : 'polite');
   const key = lost ? ['problem', lost] : run.starting ? ['starting', waiting] : !run.training ? ['idle', run.guess] : ended() ? ['end', run.training.training, run.guess, run.pack] : !latest('finetune') ? ['queued'] : ['at', task()];
   fill(card, key, () => {
     if (lost) return [h('div', {}, h('p.q', {}, t('forget.problem')), h('p.sub', {}, problemText(lost)))];
@@ -119,5 +120,5 @@ function overRuns() {
   return levels && drop('finetune') !== undefined && drop('tosca') !== undefined ? h('p.fine', {}, t('forget.over_runs', {n: levels.seeds, naive: Math.round(100 * drop('finetune')), tosca: Math.round(100 * drop('tosca'))})) : null;
 }
 async function why() {
-  try { await invite(Object.values(run.training.runs), pack().title[lang] ?? pack().title.en, run.training.runs.finetune); goTo('inside'); } catch (error) { trouble(error); }
+  try { await invite(Object.values(run.training.runs), pack().title[lang] ?? pack().title.en, tasks().map(titled), run.training.runs.finetune); goTo('inside'); } catch (error) { trouble(error); }
 }

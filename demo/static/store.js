@@ -65,10 +65,11 @@ async function followRuns() {
   changed();
 }
 
-/** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart. */
+/** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart, `names` are its tasks'. */
 let guests = [];
-export async function invite(ids, title, first) {
-  guests = await Promise.all(ids.map(async id => ({...await get(`runs/${id}`), title})));
+const called = (tasks, names) => names ? tasks.map((task, at) => ({...task, name: names[at]})) : tasks;
+export async function invite(ids, title, names, first) {
+  guests = await Promise.all(ids.map(async id => { const info = await get(`runs/${id}`); return {...info, title, names, tasks: called(info.tasks, names)}; }));
   await followRuns();
   for (const id of ids) { const run = store.runs.get(id); if (run && !run.events.length) await refreshRun(run); }
   show(first);
@@ -119,7 +120,7 @@ async function refreshRun(run) {
     changed();
   }
   if (run.wanted !== undefined && run.events.length) { jump(run, run.wanted); if (!isActive(run) || run.wanted <= head(run)) delete run.wanted; }
-  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, problem: run.info.problem, restarted: run.info.restarted, tasks: run.info.tasks}); changed(); }
+  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, problem: run.info.problem, restarted: run.info.restarted, tasks: called(run.info.tasks, run.names)}); changed(); }
 }
 
 /* ---------- figures: at most four a second, only the newest cursor ---------- */
