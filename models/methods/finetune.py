@@ -23,7 +23,11 @@ from forget_me_not.models.shared import SharedModule
     paper="McCloskey and Cohen 1989 (catastrophic interference)",
     stores="One LuCA module and one head, overwritten by every task",
     parameters="4 d r + r + 3 d + 1 once, d a class",
-    deviations=("Trains TOSCA's module with TOSCA's starter recipe, so that the two differ in one thing: whether it is shared.",),
+    deviations=(
+        "TOSCA's module and starter recipe, but one module for all tasks and no l1; head rows are drawn and stay as they were "
+        "learnt, where TOSCA's start and end at class means.",
+        "One view of every training photo instead of random crops.",
+    ),
 )
 class Finetune:
     """Args:

@@ -22,7 +22,10 @@ from forget_me_not.models.registry import Slider, register
     line="Only the last layer learns, on features that never change.",
     stores="One head row a class and task",
     parameters="d a class, 1 scale",
-    deviations=("Default loss masked to the task's classes; with the full loss old rows are pushed away and forgotten.",),
+    deviations=(
+        "Default loss masked to the task's classes; with the full loss old rows are pushed away and forgotten.",
+        "One view of every training photo instead of random crops.",
+    ),
 )
 class LinearProbe:
     """Args:
