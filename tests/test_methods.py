@@ -1,6 +1,7 @@
 """The equations of layers, heads and methods: against loops written by hand, finite differences, exact counts and limits."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -499,6 +500,39 @@ def test_every_card_says_what_it_stores_and_what_it_costs():
         assert card.line, name
         assert card.stores, name
         assert card.parameters, name
+
+
+def ours():
+    """Cards of the methods of this package."""
+    return {n: c for n, c in registry.cards().items() if c.learner.__module__.startswith("forget_me_not.models.methods.")}
+
+
+def test_every_method_that_trains_declares_its_one_view():
+    """Papers crop at random; a card that trains on one view has to say so."""
+    for name, card in ours().items():
+        if any(s.name == "epochs" for s in card.settings):
+            assert any("one view of every training photo" in d.lower() for d in card.deviations), name
+
+
+def test_finetune_differs_from_tosca_by_what_its_card_says():
+    """Same recipe; no l1, and rows that are drawn and stay as learnt."""
+    cards = ours()
+    shared, tosca = cards["finetune"].read({}), cards["tosca"].read({})
+    assert {k: tosca[k] for k in shared} == shared
+    text = " ".join(cards["finetune"].deviations)
+    assert "no l1" in text
+    assert "drawn" in text
+
+
+def test_toscas_card_names_every_number_its_starter_preset_changes():
+    card = ours()["tosca"]
+    starter, published = card.read({"preset": "starter"}), card.read({"preset": "published"})
+    text = next(d for d in card.deviations if d.startswith("Preset starter"))
+    changed = {k for k in starter if starter[k] != published[k]}
+    assert changed == {"batch", "scale", "init", "schedule", "l1", "sparsity"}
+    for name in ("batch", "scale", "sparsity"):
+        for value in (starter[name], published[name]):
+            assert re.search(rf"(?<![\d.]){re.escape(f'{value:g}'.lstrip('0'))}(?!\d)", text), (name, value)
 
 
 def test_measures_come_last_and_once():
