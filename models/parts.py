@@ -24,9 +24,10 @@ PORTION = 4
 ROUTE: dict[str, Callable[[Tensor, Tensor, Memory], Tensor]] = {
     "product": lambda z, answers, memory: memory.product(z, answers)[1],
     "prototype": lambda z, answers, memory: memory.by_prototype(z),
+    "task key": lambda z, answers, memory: memory.by_key(z),
     **{name: lambda z, answers, memory, route=route: route(answers) for name, route in ROUTERS.items()},
 }
-"""The module (B,) that answers, of the frozen feature z (B, D), all answers (B, T, C) and the prototypes."""
+"""The module (B,) that answers, of the frozen feature z (B, D), all answers (B, T, C) and what is kept of frozen features."""
 
 
 class SharedParts:

@@ -146,6 +146,16 @@ def test_parts_a_task_never_touch_older_ones(name):
     assert all(edit.key for edit in method.parts.edits)
 
 
+@pytest.mark.parametrize("name", ["adapter_tasks", "lora_tasks", "luca_layers"])
+def test_what_is_kept_of_a_task_is_used(name):
+    """The key that every task keeps, and that its card counts, chooses one of the routes."""
+    method, bench, _ = learnt(name)
+    batch = Batch(bench.source, bench.tested(2), method.reads)
+    told = method.predict(batch)
+    keys = torch.stack(method.parts.memory.keys)
+    assert torch.equal(told.routes["task key"], torch.cosine_similarity(batch.cls[:, None], keys[None], dim=-1).argmax(-1))
+
+
 @pytest.mark.parametrize("name", ["adapter", "lora"])
 def test_shared_parts_are_overwritten(name):
     _, _, states = learnt(name, lr=0.5)

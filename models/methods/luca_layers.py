@@ -32,7 +32,7 @@ from forget_me_not.models.routing import pick
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
         "LuCA in its paper form (no norm, no bias), its gate doubled and its second matrices zero at first: the identity. No l1.",
-        "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "Ours, to compare: the paper has one module, at the final [CLS]. Default: the last three blocks; preset paper: all.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,
