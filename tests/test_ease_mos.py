@@ -6,6 +6,7 @@ import torch
 from forget_me_not.models import engine, gaussians, registry
 from forget_me_not.models.check_streams import ground
 from forget_me_not.models.core import Batch, Task, rng_for
+from forget_me_not.models.descent import photos_a_pass
 from forget_me_not.models.events import Failed
 from forget_me_not.models.layers import class_means, cosine
 from forget_me_not.models.methods.ease import completed, votes
@@ -131,6 +132,12 @@ def test_apart_is_least_where_all_differ():
     means = torch.eye(4)[:2] * 10
     assert float(apart(torch.eye(4)[2:] * 10, means)) < 1e-6
     assert float(apart(means.clone(), means)) == pytest.approx(torch.log(torch.tensor(2.0)).item(), abs=1e-4)
+
+
+def test_the_default_batch_is_one_pass():
+    """The loss that pushes features apart compares the photos of a pass: by default all of a batch, as the card says."""
+    settings = registry.card("mos").read({})
+    assert photos_a_pass(settings["blocks"]) >= settings["batch"]
 
 
 def test_cloud_has_mean_and_covariance():
