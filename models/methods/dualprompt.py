@@ -37,7 +37,8 @@ from forget_me_not.models.routing import least_entropy, pick
         "where a transpose was meant), kept as layout 'published', whose answers depend on the batch.",
         "A set of prompts a task, as many as come, instead of a pool of fixed size; it starts as the set before it.",
         "The shared prompts go on learning, so later tasks change the answers about earlier ones, as in the paper.",
-        "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness instead of a linear one.",
+        "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness, its rows at class "
+        "means at first (preset paper: drawn), instead of a linear one.",
         "One view of every training photo instead of random crops.",
     ),
     presets={"demo": {}, "paper": {"place": "first blocks", "lr": 0.0019, "clip": 1.0, "rows": "drawn"}},

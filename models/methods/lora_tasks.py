@@ -30,6 +30,7 @@ from forget_me_not.models.routing import pick
     parameters="8 d r a block and task, d a class, d a task key",
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
+        "SGD with momentum and a cosine, as for adapters; public Soft-TF trains its LoRA with Adam at a constant rate.",
         "Query, key, value and output matrices get a pair (public Soft-TF leaves the key out); no dropout on the pair's input.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",

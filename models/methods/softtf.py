@@ -40,9 +40,11 @@ G_BLOCKS = 2
         "Default: masks on the last block alone, no prompts, so that everything below is encoded once; the paper masks the "
         "last three blocks beside shared and task prompts.",
         "Chosen per photo; public code lets a batch of 24 photos of one task vote. That figure is shown as 'batch vote'.",
-        "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness instead of a linear one.",
+        "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness, its rows at class "
+        "means at first (preset paper: drawn), instead of a linear one.",
         "Masks start at exactly 1 (public code: 0.99 to 1), attention only as in the paper (public code masks the MLP too); "
         "biases are not masked (public code multiplies them by memory it never set).",
+        "Default: batch 16 and no clipping; preset paper: batch 24, clipped at norm 1.",
         "One view of every training photo instead of random crops.",
         "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean.",
         "Shared prompts learnt in every task change the answers about old tasks; learnt in the first task and then frozen "
