@@ -61,7 +61,7 @@ def votes(u: Tensor, prototypes: Tensor, row_task: Tensor, weight: float) -> Ten
     family="Adapters",
     line="An adapter a task; all of them vote, no one has to be chosen.",
     paper="arXiv:2403.12030",
-    stores="One adapter a block for every task, and a prototype a class in every subspace known when it was learnt",
+    stores="One adapter a block for every task, and a prototype a class in the frozen and every adapted subspace it was seen in",
     parameters="2 d r + r + d a block and task, t d a class of task t",
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
