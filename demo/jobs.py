@@ -14,7 +14,6 @@ from forget_me_not.demo.disk import explained, read_json, write_json
 from forget_me_not.demo.request import Request
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.events import Event, Failed, Finished, Stopped, TaskFinished
-from forget_me_not.models.experiment import facts
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 
@@ -118,6 +117,7 @@ class Job:
             self._fail("run_keeps_dying", {"tries": TRIES})
             return
         self._steps = self._work(hall)
+        self.used += self.request.behind
         self.set("running")
 
     def advance(self) -> None:
@@ -186,6 +186,4 @@ class Job:
             folder = RunFolder.open(self.folder)
             folder.expect(vit.fingerprint)
             return folder
-        asked, photos = self.request, [p.sha for p in self.request.images.photos]
-        return RunFolder.create(self.folder, facts(asked.method, asked.complete, asked.seed, asked.plan, photos, vit.fingerprint,
-                                                   **asked.facts(vit)))  # fmt: skip
+        return RunFolder.create(self.folder, self.request.record(vit))

@@ -22,7 +22,7 @@ from forget_me_not.models.cache import Cache
 from forget_me_not.models.core import Method, Source, Stream
 from forget_me_not.models.encoder import Encoder
 from forget_me_not.models.events import Event
-from forget_me_not.models.experiment import conduct
+from forget_me_not.models.experiment import conduct, facts
 from forget_me_not.models.images import ImageSet, OnDisk, Photo
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
@@ -62,6 +62,10 @@ class Request:
             from forget_me_not.demo.packjobs import PackRequest  # it builds on this file
 
             kind = PackRequest
+        elif "study" in data:
+            from forget_me_not.demo.plasticjobs import PlasticRequest
+
+            kind = PlasticRequest
         names = {f.name for f in dataclasses.fields(kind)} - {"folder"}
         return kind(folder, **{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names})
 
@@ -69,6 +73,11 @@ class Request:
     def needs_backbone(self) -> bool:
         """Whether it must wait for the backbone."""
         return True
+
+    @property
+    def behind(self) -> float:
+        """Seconds of turns it counts as used up at its start: those that start with it go first."""
+        return 0.0
 
     @property
     def shelf(self) -> Path:
@@ -135,6 +144,11 @@ class Request:
     def facts(self, vit: FrozenViT) -> dict[str, Any]:
         """What run.json says beyond photos, tasks and settings."""
         return {"backbone": vit.name, "size": vit.size, "project": self.project}
+
+    def record(self, vit: FrozenViT) -> dict[str, Any]:
+        """What run.json holds."""
+        photos = [p.sha for p in self.images.photos]
+        return facts(self.method, self.complete, self.seed, self.plan, photos, vit.fingerprint, **self.facts(vit))
 
     def events(self, stream: Stream, folder: RunFolder, stop: Callable[[], bool]) -> Iterator[Event | None]:
         """The run's events, each in the folder before anyone hears of it."""

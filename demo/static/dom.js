@@ -69,7 +69,7 @@ export function bud() {
 
 /* A method is a dash and a marker in ink, the same in list, legend and curve. The table comes from figures.py. */
 let glyphs = {glyphs: {}, dashes: ['solid'], markers: ['circle']};
-export const useGlyphs = table => { glyphs = table; };
+export const useGlyphs = table => { glyphs = {...table, glyphs: {...glyphs.glyphs, ...table.glyphs}}; };
 const DASH = {solid: '', dash: '9 6', dot: '2 5', longdash: '14 5', longdashdot: '14 4 2 4', dashdot: '9 4 2 4', '5px,3px': '5 3'};
 const MARK = {circle: 'M17 9a5 5 0 1 0 10 0a5 5 0 1 0-10 0z', square: 'M17.5 4.5h9v9h-9z', diamond: 'M22 3l6 6-6 6-6-6z', 'triangle-up': 'M22 3l6 10.5H16z', x: 'M17.5 4.5l9 9M26.5 4.5l-9 9',
   star: 'M22 2.5l2 4.4 4.8.5-3.6 3.2 1 4.7-4.2-2.4-4.2 2.4 1-4.7-3.6-3.2 4.8-.5z', 'line-ew': ''};

@@ -5,12 +5,13 @@ import {mountForget} from './forget.js';
 import {mountHeader} from './header.js';
 import {loadWords} from './i18n.js';
 import {mountInside} from './inside.js';
+import {mountPlasticity} from './plasticity.js';
 import {changed, start} from './store.js';
 import {startTabs} from './tabs.js';
 import {mountTrain} from './train.js';
 import {redrawWhenSeen} from './charts.js';
 
-const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside};
+const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside, plasticity: mountPlasticity};
 const mounted = new Set();
 let tabsStarted = false;
 

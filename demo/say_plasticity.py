@@ -1,0 +1,76 @@
+"""What the figures of the plasticity track say in sentences, and the finding of a start, from its own numbers alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from forget_me_not.demo.figures_plasticity import brief, change, title_of
+from forget_me_not.demo.plasticity import LEAST, ArmRun, finding
+from forget_me_not.demo.sentences import percent
+from forget_me_not.demo.words import fill
+
+SAME = 0.05
+"""A smaller relative change of a measure is called none."""
+
+
+def say_curves(arms: Sequence[ArmRun], words: Mapping[str, str]) -> str:
+    """First and latest accuracy of every arm."""
+    known = [arm for arm in arms if arm.accuracy]
+    if not known:
+        return words["plastic.curves_none"]
+    parts = [fill(words["plastic.curves_arm" if len(arm.accuracy) > 1 else "plastic.curves_first"],
+                  {"arm": title_of(arm, words), "first": percent(arm.accuracy[0]), "now": percent(arm.accuracy[-1]),
+                   "task": len(arm.accuracy)}) for arm in known]  # fmt: skip
+    return words["plastic.curves_say"] + words["plastic.comma"].join(parts) + words["say.stop"]
+
+
+def say_heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str]) -> str:
+    """Where a side's mean went."""
+    name = words[f"plastic.measure_{measure}"]
+    if measure == "active" and side == "attention":
+        return words["plastic.heat_no_units"]
+    if (ends := change(arm, measure, side)) is None:
+        return words["plastic.heat_soon"]
+    first, last = ends
+    way = "same" if abs(last - first) <= SAME * abs(first) else "fell" if last < first else "grew"
+    values = {"arm": title_of(arm, words), "measure": name, "first": brief(first), "last": brief(last)}
+    return fill(words[f"plastic.heat_{way}"], values)
+
+
+def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] | None:
+    """{"head", "lines", "end"}: what the last tasks came to. None before all arms have learnt two tasks."""
+    found = finding(arms)
+    if found is None:
+        return None
+    titles = {arm.name: title_of(arm, words) for arm in arms}
+    over = {"count": found.count, "tasks": found.tasks}
+    lines = []
+    for plain, fresh, gap in found.gaps:
+        key = "gap" if gap >= LEAST else "better" if gap <= -LEAST else "no_gap"
+        lines.append(fill(words[f"plastic.found_{key}"], {
+            **over, "plain": titles[plain], "fresh": titles[fresh], "late": percent(found.late[plain]),
+            "held": percent(found.late[fresh]), "points": points(abs(gap)), "least": points(LEAST)}))  # fmt: skip
+    for arm, plain, gain, share in found.closed:
+        shown = {"arm": titles[arm], "plain": titles[plain], "points": points(abs(gain)), "late": percent(found.late[arm])}
+        if gain <= 0:
+            key = "closed_none"
+        elif share is None:
+            key = "closed_plain"
+        else:
+            key, shown["share"] = "closed_all" if share >= 1 else "closed_share", percent(share)
+        lines.append(fill(words[f"plastic.{key}"], shown))
+    if not lines:
+        lines = [fill(words["plastic.found_arm"], {**over, "arm": titles[name], "late": percent(late)})
+                 for name, late in found.late.items()]  # fmt: skip
+    if not found.gaps:
+        lines.append(words["plastic.no_reference"])
+    groups = {arm.card["group"] for arm in arms}
+    if "arrow" in groups and "control" not in groups:
+        lines.append(words["plastic.no_control"])
+    return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], **over}
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points."""
+    return f"{100 * value:.1f}".removesuffix(".0")

@@ -1,0 +1,86 @@
+/* Keep learning, its state: what may be chosen, what is chosen, and the start that is followed. Views watch and draw. */
+import {get, post, Problem} from './api.js';
+import {kept, lang, t} from './i18n.js';
+import {current} from './tabs.js';
+import {speak, trouble} from './toast.js';
+
+export const FIRST = ['fresh', 'sgd', 'adam', 'shrink_perturb', 'adam_arrow'];
+export const MEASURES = ['effective_rank', 'stable_rank', 'active', 'magnitude', 'gradient', 'drift'];
+export const TASKS = [5, 10, 20, 40], EPOCHS = [20, 40], TRAIN = 160, BATCH = 40;
+const STEP = 0.007;
+
+const before = remembered();
+export const state = {offered: null, id: before?.id ?? null, now: null, starting: false, problem: null, arm: before?.arm ?? '', measure: before?.measure ?? MEASURES[0],
+  chosen: {arms: FIRST, study: 'permuted_digits', tasks: 10, epochs: 20, seed: 0, ...before?.chosen}};
+const watchers = new Set();
+export const watch = draw => { watchers.add(draw); draw(); };
+export const told = () => watchers.forEach(draw => { try { draw(); } catch (error) { console.error(error); } });
+
+export const cardOf = name => state.offered?.arms.find(card => card.name === name) ?? null;
+export const armsNow = () => state.now?.arms ?? [];
+export const active = () => armsNow().some(arm => ['queued', 'running', 'paused'].includes(arm.status));
+export const stepsOf = epochs => epochs * Math.ceil(TRAIN / BATCH);
+/** Seconds a start takes on one core: with the step time of the last start, where there was one. */
+export function estimate() {
+  const {arms, tasks, epochs} = state.chosen, known = new Map(armsNow().map(arm => [arm.name, arm.step]));
+  return arms.reduce((sum, name) => sum + (known.get(name) ?? STEP) * stepsOf(epochs) * tasks, 0);
+}
+
+export function choose(values) { Object.assign(state.chosen, values); remember(); told(); }
+export function inspect(values) { Object.assign(state, values); stamp = ''; remember(); told(); look(); }
+
+export async function start() {
+  state.starting = true; told();
+  try { const made = await post('plasticity', state.chosen); state.id = made.id; state.now = null; stamp = ''; spoken = 0; remember(); await look(); }
+  catch (error) { trouble(error); }
+  finally { state.starting = false; told(); beat(); }
+}
+export async function stop() {
+  try { await post(`plasticity/${state.id}/stop`); stamp = ''; await look(); } catch (error) { trouble(error); }
+}
+
+/* ---------- the heart beat: only while the tab is seen ---------- */
+let stamp = '', spoken = 0, timer = 0, asking = null;
+const narrow = () => innerWidth < 760 ? '&narrow=1' : '';
+
+async function look() {
+  if (!state.id || asking) { await asking; if (!state.id || stamp) return; }
+  const id = state.id, asked = `plasticity/${id}?lang=${lang}&arm=${encodeURIComponent(state.arm)}&measure=${state.measure}${narrow()}&stamp=${encodeURIComponent(stamp)}`;
+  asking = get(asked);
+  try {
+    const answer = await asking;
+    asking = null;
+    if (id !== state.id) return;
+    if (answer.curves) { state.now = answer; say(); }
+    if (answer.curves && (answer.measure !== state.measure || state.arm && answer.chosen !== state.arm && armsNow().some(arm => arm.name === state.arm))) return;
+    stamp = answer.stamp;
+    told();
+  } catch (error) {
+    asking = null;
+    if (error instanceof Problem && error.status === 404) { state.id = state.now = null; remember(); told(); } else if (!(error instanceof Problem)) console.error(error);
+  }
+}
+
+function say() {
+  const done = Math.min(...armsNow().map(arm => arm.accuracy.length));
+  if (done > spoken) { spoken = done; if (active()) speak('plasticity', t('plastic.spoken', {n: done, say: state.now.say})); }
+}
+
+async function beat() {
+  clearTimeout(timer);
+  if (!document.hidden && current() === 'plasticity') {
+    if (!state.offered) try { state.offered = await get('plasticity'); keepKnown(); told(); } catch (error) { if (!(error instanceof Problem)) console.error(error); }
+    if (state.offered && state.id && (active() || !state.now || !stamp)) await look();
+  }
+  timer = setTimeout(beat, active() || !state.offered ? 400 : 1000);
+}
+
+function keepKnown() {
+  const known = state.chosen.arms.filter(cardOf);
+  state.chosen.arms = known.length ? known : FIRST.filter(cardOf);
+}
+
+export function begin() { document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(beat, 40); }); beat(); }
+
+function remember() { const {id, arm, measure, chosen} = state; kept.set('plasticity', JSON.stringify({id, arm, measure, chosen})); }
+function remembered() { try { return JSON.parse(kept.get('plasticity')); } catch { return null; } }

@@ -1,0 +1,303 @@
+"""Keep learning, the page's side: the finding by hand, figures, sentences, and arms that learn in a real worker."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from starlette.testclient import TestClient
+
+from forget_me_not.demo import figures_plasticity as figures
+from forget_me_not.demo.client import COMMAND, Client
+from forget_me_not.demo.plasticity import ArmRun, Plasticity, costs, finding, last_tasks
+from forget_me_not.demo.say_plasticity import say_curves, say_heat, verdict
+from forget_me_not.demo.server import application
+from forget_me_not.demo.session import Session
+from forget_me_not.demo.view import replay
+from forget_me_not.demo.words import words
+from forget_me_not.models.events import Diagnosed, Evaluated, Finished, RunStarted, TaskFinished, TaskStarted
+from forget_me_not.models.problem import Problem
+from forget_me_not.models.store import RunFolder
+
+EN = words("en")
+GROUPS = {"sgd": ("plain", "sgd"), "adam": ("plain", "adam"), "fresh": ("fresh", "sgd"), "shrink_perturb": ("remedy", "sgd"),
+          "adam_arrow": ("arrow", "adam"), "adam_third": ("control", "adam")}  # fmt: skip
+
+
+def arm(name, *right, measures=(), total=100, status="finished"):
+    """An arm whose newest task had `right` of `total` images right, task by task."""
+    T = len(right)
+    names = tuple(f"t{t}" for t in range(T))
+    events = [RunStarted(name, 0, ("0", "1"), names, ((0, 1),) * T, (8,) * T, (total,) * T, "domain", "new")]
+    for t, good in enumerate(right):
+        events += [TaskStarted(t, f"t{t}", 8), Evaluated(t, (0,) * t + (good,), (0,) * t + (total,))]
+        events += [Diagnosed(t, measures[t])] if measures else []
+        events += [TaskFinished(t, {"train": 1.0}, 10, 40)]
+    group, base = GROUPS[name]
+    card = {"name": name, "title": name.upper(), "group": group, "base": base, "plain": group == "plain", "deviations": []}
+    return ArmRun(card, "0" * 32, status, None, replay(events), 0.005)
+
+
+# The finding
+
+
+def test_the_last_tasks_are_four_or_a_fifth_and_never_more_than_half():
+    assert [last_tasks(T) for T in (2, 3, 5, 8, 10, 20, 40)] == [1, 1, 2, 4, 4, 4, 8]
+
+
+def test_gap_and_what_closes_it_by_hand():
+    fresh, sgd = arm("fresh", 90, 90, 90, 90), arm("sgd", 90, 80, 70, 60)
+    remedy, adam, arrow = arm("shrink_perturb", 90, 90, 85, 75), arm("adam", 90, 90, 91, 89), arm("adam_arrow", 90, 90, 92, 92)
+    found = finding([fresh, sgd, adam, remedy, arrow])
+    assert (found.tasks, found.count) == (4, 2)
+    assert found.late == pytest.approx({"fresh": 0.9, "sgd": 0.65, "adam": 0.9, "shrink_perturb": 0.8, "adam_arrow": 0.92})
+    assert [(p, f, pytest.approx(g)) for p, f, g in found.gaps] == [("sgd", "fresh", 0.25), ("adam", "fresh", 0.0)]
+    closed = {name: (own, pytest.approx(gain), share) for name, own, gain, share in found.closed}
+    assert closed == {"shrink_perturb": ("sgd", 0.15, pytest.approx(0.6)), "adam_arrow": ("adam", 0.02, None)}
+
+
+def test_only_tasks_all_arms_have_learnt_count():
+    found = finding([arm("fresh", 90, 90, 10), arm("sgd", 80, 70)])
+    assert (found.tasks, found.count) == (2, 1)
+    assert found.gaps == (("sgd", "fresh", pytest.approx(0.2)),)
+    assert finding([arm("fresh", 90, 90), arm("sgd", 80)]) is None
+    assert finding([]) is None
+
+
+def test_the_verdict_says_what_the_numbers_say_and_no_more():
+    fresh, sgd, good = arm("fresh", *[90] * 4), arm("sgd", 90, 80, 70, 60), arm("shrink_perturb", 90, 90, 85, 75)
+    said = verdict([fresh, sgd, good], EN)
+    assert said["head"] == ("Over the last 2 of 4 tasks SGD reaches 65% on new tasks, FRESH 90%: "
+                            "25 points of the ability to learn are gone.")  # fmt: skip
+    assert said["lines"] == ["SHRINK_PERTURB reaches 80% and closes 60% of the gap of SGD."]
+    assert said["end"] == "One seed: read it as an example."
+    worse = verdict([fresh, sgd, arm("shrink_perturb", 90, 60, 60, 60)], EN)
+    assert worse["lines"] == ["SHRINK_PERTURB reaches 60% and closes nothing of the gap of SGD: 5 points below it."]
+    assert "no loss to speak of" in verdict([fresh, arm("sgd", 90, 90, 89, 89)], EN)["head"]
+    assert "helps, by 7 points" in verdict([fresh, arm("sgd", 90, 90, 97, 97)], EN)["head"]
+    assert "closes the whole gap" in verdict([fresh, sgd, arm("shrink_perturb", *[95] * 4)], EN)["lines"][0]
+    alone = verdict([sgd], EN)
+    assert alone["head"].startswith("Over the last 2 of 4 tasks SGD reaches 65%")
+    assert EN["plastic.no_reference"] in alone["lines"]
+
+
+def test_arrow_without_a_control_is_not_told_apart_from_a_smaller_step():
+    arms = [arm("fresh", 90, 90), arm("adam", 80, 70), arm("adam_arrow", 80, 80)]
+    assert EN["plastic.no_control"] in verdict(arms, EN)["lines"]
+    assert EN["plastic.no_control"] not in verdict([*arms, arm("adam_third", 80, 80)], EN)["lines"]
+
+
+# Figures and sentences
+
+
+def test_lines_are_ink_told_apart_by_dash_and_marker_and_named_at_their_ends():
+    arms = [arm("fresh", 90, 91), arm("sgd", 90, 70), arm("adam", 80)]
+    figure = figures.curves(arms, 10, EN, "sgd")
+    assert [trace["y"] for trace in figure["data"]] == [[0.9, 0.91], [0.9, 0.7], [0.8]]
+    assert {trace["line"]["color"] for trace in figure["data"]} == {"@ink", "@ink-2"}
+    assert [trace["line"]["dash"] for trace in figure["data"]] == ["dash", "solid", "solid"]
+    looks = {(trace["line"]["dash"], trace["marker"]["symbol"]) for trace in figure["data"]}
+    assert len(looks) == 3
+    assert "@t" not in json.dumps(figure)
+    texts = [n["text"] for n in figure["layout"]["annotations"]]
+    assert texts == ["<b>91%</b>  FRESH", "<b>80%</b>  ADAM", "<b>70%</b>  SGD"]
+    assert figure["layout"]["xaxis"]["range"][1] > 10
+    assert say_curves(arms, EN) == ("Accuracy on the newest task. FRESH: 90% on task 1, 91% on task 2; "
+                                    "SGD: 90% on task 1, 70% on task 2; ADAM: 80% on task 1.")  # fmt: skip
+    assert figures.curves([], 10, EN)["data"] == []
+    assert say_curves([], EN) == EN["plastic.curves_none"]
+
+
+def test_every_arm_has_a_look_of_its_own():
+    from forget_me_not.models.plasticity.arms import ARMS
+
+    looks = [figures.glyph_of(name) for name in ARMS]
+    assert len(set(looks)) == len(looks)
+    assert set(figures.GLYPHS) == set(ARMS)
+
+
+def test_names_never_become_markup_and_wide_letters_take_two_columns():
+    odd = arm("sgd", 90, 80)
+    odd.card["title"] = "<b>&"
+    assert figures.curves([odd], 2, EN)["layout"]["annotations"][0]["text"].endswith("&lt;b&gt;&amp;")
+    assert figures.fit("abcdef", 6) == "abcdef"
+    assert figures.fit("abcdefg", 6) == "abcdef…"
+    assert figures.fit("新しいネット", 6) == "新しい…"
+
+
+WORN = ({"effective_rank.q.0": 40.0, "effective_rank.fc1.0": 100.0, "effective_rank.q.1": 30.0, "effective_rank.block.1": 9.0,
+         "active.fc1.0": 0.5},
+        {"effective_rank.q.0": 20.0, "effective_rank.fc1.0": 200.0, "effective_rank.q.1": 30.0, "effective_rank.block.1": 8.0,
+         "active.fc1.0": 0.5})  # fmt: skip
+
+
+def test_a_map_keeps_attention_and_feed_forward_apart_and_compares_with_task_one():
+    one = arm("sgd", 90, 80, measures=WORN)
+    assert figures.table(one, "effective_rank", "attention") == ([("q", 0), ("q", 1)], [[40.0, 20.0], [30.0, 30.0]])
+    assert figures.table(one, "effective_rank", "ffn") == ([("fc1", 0)], [[100.0, 200.0]])
+    figure = figures.heat(one, "effective_rank", "attention", EN, 10)
+    maps = [trace for trace in figure["data"] if trace["type"] == "heatmap"]
+    assert [trace["z"] for trace in maps] == [[[0.5, 0.25]], [[0.5, 0.5]]]
+    assert figure["data"][-1]["text"] == ["40.0", "20.0", "30.0", "30.0"]
+    assert len(figures.heat(one, "effective_rank", "attention", EN, 20)["data"]) == 2  # no numbers in small cells
+    assert say_heat(one, "effective_rank", "attention", EN) == "SGD: Effective rank fell from 35.0 to 25.0 (mean of the rows)."
+    assert say_heat(one, "effective_rank", "ffn", EN).startswith("SGD: Effective rank grew from 100 to 200")
+    assert "about the same" in say_heat(one, "active", "ffn", EN)
+    assert say_heat(one, "active", "attention", EN) == EN["plastic.heat_no_units"]
+    assert figures.heat(one, "active", "attention", EN, 10)["data"][:-1] == []
+    assert say_heat(arm("sgd", 90, measures=WORN[:1]), "effective_rank", "ffn", EN) == EN["plastic.heat_soon"]
+
+
+def test_colours_are_ratios_to_the_first_task():
+    assert [figures.tone(v, 8.0) for v in (8.0, 2.0, 32.0, 1.0, 99.0)] == pytest.approx([0.5, 0.0, 1.0, 0.0, 1.0])
+    assert figures.tone(3.0, 0.0) == figures.tone(3.0, None) == 0.5
+    assert figures.tone(0.0, 3.0) == 0.0
+    assert [figures.brief(v) for v in (123.4, 12.34, 1.234, 0.0123)] == ["123", "12.3", "1.23", "0.012"]
+
+
+def test_step_time_is_over_all_tasks_and_a_torn_line_ends_it(tmp_path):
+    assert costs(tmp_path) is None
+    lines = [{"task": 0, "steps": 10, "cpu": 0.1}, {"task": 1, "steps": 30, "cpu": 0.1}]
+    (tmp_path / "cost.jsonl").write_text("\n".join(map(json.dumps, lines)) + '\n{"task"')
+    assert costs(tmp_path) == pytest.approx(0.005)
+
+
+# Routes and a real worker
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home") / "data"
+    home.mkdir()
+    client = Client(home, [*COMMAND, "--home", str(home), "--backbone", "random"], {"FORGET_ME_NOT_HOME": str(home.parent)})
+    session = Session(home, client)
+    client.start()
+    yield session
+    client.stop()
+
+
+@pytest.fixture(scope="module")
+def web(session):
+    with TestClient(application(session, page=False)) as client:
+        end = time.monotonic() + 120
+        while client.get("/plasticity").status_code == 503:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        yield client
+
+
+ASKED = {"arms": ["fresh", "sgd", "adam_arrow"], "study": "permuted_digits", "tasks": 2, "epochs": 5, "seed": 1}
+
+
+def wait(web, tid, *over, seconds=240):
+    end = time.monotonic() + seconds
+    while True:
+        said = web.get(f"/plasticity/{tid}").json()
+        if all(one["status"] in over for one in said["arms"]):
+            return said
+        assert time.monotonic() < end, said["arms"]
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def ended(web):
+    made = web.post("/plasticity", json=ASKED)
+    assert made.status_code == 200, made.text
+    return made.json(), wait(web, made.json()["id"], "finished")
+
+
+def test_what_is_offered(web):
+    offered = web.get("/plasticity").json()
+    names = {card["name"]: card for card in offered["arms"]}
+    assert {"fresh", "sgd", "adam", "shrink_perturb", "adam_arrow"} <= set(names)
+    groups = [names[n]["group"] for n in ("fresh", "sgd", "clip", "arrow", "arrow_matched")]
+    assert groups == ["fresh", "plain", "remedy", "arrow", "control"]
+    assert names["adam_arrow"]["base"] == "adam"
+    assert names["trac"]["deviations"]
+    orders, labels = offered["studies"]["permuted_digits"], offered["studies"]["random_labels"]
+    assert sorted(orders[0]["pixels"][0]) == sorted(orders[1]["pixels"][0])
+    assert orders[0]["pixels"] != orders[1]["pixels"]
+    assert labels[0]["pixels"] == labels[1]["pixels"]
+    assert labels[0]["labels"] != labels[1]["labels"]
+
+
+def test_arms_of_the_page_give_the_numbers_of_the_command_line(ended):
+    from forget_me_not.models import engine
+    from forget_me_not.models.plasticity.arms import ARMS, learner
+    from forget_me_not.models.plasticity.streams import permuted_digits
+
+    made, said = ended
+    assert list(made["runs"]) == ASKED["arms"] == [one["name"] for one in said["arms"]]
+    for one in said["arms"]:
+        study = permuted_digits(2, 1, epochs=5)
+        events = engine.run(study.stream, learner(ARMS[one["name"]], study, 1, probed=False), seed=1, evaluate="new")
+        assert one["accuracy"] == [e.correct[e.task] / e.total[e.task] for e in events if isinstance(e, Evaluated)]
+        assert one["step"] > 0
+        assert one["bytes"] > 600_000
+        assert one["average"] == pytest.approx(sum(one["accuracy"]) / 2)
+    assert [one["gain"] is not None for one in said["arms"]] == [False, False, True]
+    assert said["verdict"]["tasks"] == 2
+    assert len(said["curves"]["data"]) == 3
+
+
+def test_runs_are_recorded_as_runs_and_let_go_of_their_weights(session, ended):
+    made, _ = ended
+    for name, rid in made["runs"].items():
+        folder = RunFolder.open(session.home / "runs" / rid)
+        assert (folder.facts["method"], folder.facts["evaluate"], folder.facts["epochs"]) == (name, "new", 5)
+        assert isinstance(folder.events()[-1], Finished)
+        assert any("effective_rank.q.0" in e.measures for e in folder.events() if isinstance(e, Diagnosed))
+        assert list((session.home / "runs" / rid / "state").iterdir()) == []
+        assert session.run(rid)["status"] == "finished"
+
+
+def test_any_measure_of_any_arm_in_both_languages(web, ended):
+    tid = ended[0]["id"]
+    for measure in figures.MEASURES:
+        said = web.get(f"/plasticity/{tid}", params={"arm": "adam_arrow", "measure": measure, "lang": "ja"}).json()
+        assert (said["chosen"], said["measure"]) == ("adam_arrow", measure)
+        rows = [len(said["sides"][side]["table"]) for side in ("attention", "ffn")]
+        assert rows == ([0, 3] if measure == "active" else [12, 6])
+    assert "新しいネットワーク" in said["say"]
+    odd = web.get(f"/plasticity/{tid}", params={"arm": "<x>", "measure": "../x"}).json()
+    assert (odd["chosen"], odd["measure"]) == ("sgd", "effective_rank")
+    assert web.get(f"/plasticity/{tid}", params={"stamp": odd["stamp"]}).json() == {"stamp": odd["stamp"]}
+
+
+def test_stop_keeps_what_was_learnt(web):
+    tid = web.post("/plasticity", json={**ASKED, "arms": ["sgd"], "tasks": 40, "epochs": 5}).json()["id"]
+    end = time.monotonic() + 120
+    while not web.get(f"/plasticity/{tid}").json()["arms"][0]["accuracy"]:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert web.post(f"/plasticity/{tid}/stop").status_code == 200
+    said = wait(web, tid, "stopped")
+    assert 1 <= said["arms"][0]["done"] < 40
+
+
+@pytest.mark.parametrize(("change", "code"), [
+    ({"arms": []}, "arms_none"), ({"arms": "sgd"}, "choice_bad"), ({"arms": ["nobody"]}, "arm_unknown"),
+    ({"tasks": 1}, "choice_bad"), ({"tasks": True}, "choice_bad"), ({"tasks": 10**6}, "choice_bad"),
+    ({"epochs": 0}, "choice_bad"), ({"study": "class_groups"}, "choice_bad"), ({"seed": -1}, "choice_bad"),
+    ({"arms": [f"a{n}" for n in range(13)]}, "arms_many"),
+])  # fmt: skip
+def test_what_cannot_be_started_says_why_and_leaves_nothing(web, session, change, code):
+    before = sorted((session.home / "runs").iterdir())
+    answer = web.post("/plasticity", json={**ASKED, **change})
+    assert (answer.status_code, answer.json()["problem"]["code"]) == (409, code)
+    assert f"problem.{code}" in EN
+    assert sorted((session.home / "runs").iterdir()) == before
+
+
+@pytest.mark.parametrize("tid", ["0" * 32, "x", "..%2f..", "A" * 32])
+def test_starts_are_found_by_their_id_only(web, tid):
+    assert web.get(f"/plasticity/{tid}").status_code == 404
+    assert web.post(f"/plasticity/{tid}/stop").status_code == 404
+
+
+def test_without_a_worker_nothing_is_offered_and_the_page_needs_no_torch(tmp_path):
+    with pytest.raises(Problem, match="worker_away"):
+        Plasticity(Session(tmp_path, Client(tmp_path))).offered()
+    code = "import sys, forget_me_not.demo.routes_plasticity; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
