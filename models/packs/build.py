@@ -131,7 +131,7 @@ def _about(name: str, recipe: Recipe, pictures: Sequence[Picture], vit: FrozenVi
         "captions": recipe.captions,
         "photos": photos,
         "thumb": recipe.thumb,
-        "memory": "The first test photo of each class of task 1, for the seed of the run.",
+        "memory": "The first test photos of each class of task 1, four in all, for the seed of the run.",
         "levels": {},
     }
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "packs"
 FORMAT = 1
+MEMORY = 4
 ABOUT, FEATURES, THUMBS = "pack.json", "features.safetensors", "thumbs.zip"
 
 Words = Mapping[str, str]
@@ -111,9 +112,11 @@ class Pack:
         return plan(self.labels, range(len(self)), seed=self.seed if seed is None else seed, **given)
 
     def memory(self, plan: Plan) -> tuple[int, ...]:
-        """The memory photos of a plan: the first test photo of each class of its first task, and never a chosen one."""
+        """The memory photos of a plan: the first test photos of each class of its first task, four in all, never chosen ones."""
         task = plan.tasks[0]
-        return tuple(next(p for p in task.test if plan.labels[p] == c) for c in task.classes)
+        of = {c: [p for p in task.test if plan.labels[p] == c] for c in task.classes}
+        rounds = -(-MEMORY // len(of))
+        return tuple(photos[n] for n in range(rounds) for photos in of.values() if n < len(photos))[:MEMORY]
 
     def cover(self) -> tuple[int, ...]:
         """Four photos that stand for the pack: the first of the first class of each task, of the first four tasks."""
