@@ -9,10 +9,11 @@ from torch.nn import functional as F
 
 from forget_me_not.models import core, descent, layers, registry
 from forget_me_not.models.backbone import random_vit
+from forget_me_not.models.check_streams import ground
 from forget_me_not.models.core import Log, Samples, Stream, Task, parameter_count, rng_for
 from forget_me_not.models.encoder import FeatureTable
 from forget_me_not.models.engine import run
-from forget_me_not.models.events import Evaluated
+from forget_me_not.models.events import Evaluated, TaskFinished
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head, drawn_rows, only
 from forget_me_not.models.layers import LUCA_WEIGHTS, by_class, class_means, cosine, luca, new_luca, stack
 from forget_me_not.models.methods.finetune import Finetune
@@ -505,6 +506,48 @@ def test_every_card_says_what_it_stores_and_what_it_costs():
 def ours():
     """Cards of the methods of this package."""
     return {n: c for n, c in registry.cards().items() if c.learner.__module__.startswith("forget_me_not.models.methods.")}
+
+
+D, DEPTH = 64, 3
+"""Width and depth of the ViT that parameters are counted on: methods of three or four blocks then change all of them."""
+LUCA, ADAPTER = (lambda r: 4 * D * r + r + 3 * D), (lambda r: 2 * D * r + r + D)
+FORMULAS = {  # of each card, for two tasks of one and two classes: (T, C) = (2, 3)
+    "adapter": DEPTH * ADAPTER(64) + 3 * D + 1,
+    "adapter_tasks": 2 * (DEPTH * ADAPTER(64) + D) + 3 * D,
+    "aper": DEPTH * ADAPTER(64) + 3 * 2 * D,
+    "coda": 2 * DEPTH * 10 * (8 + 2) * D + 3 * D,
+    "dualprompt": 2 * ((DEPTH - 1) * 2 * 5 * D + D) + 3 * D + 2 * 5 * D,
+    "ease": 2 * DEPTH * ADAPTER(64) + (1 * 1 + 2 * 2) * D,
+    "finetune": LUCA(4) + 1 + 3 * D,
+    "finetune_blocks": 12 * D**2 + 13 * D + 2 * D + 3 * D + 1,  # 2 d of layer scale
+    "joint": LUCA(4) + 1 + 3 * D,
+    "l2p": 10 * (5 + 1) * D + 3 * D,
+    "linear_probe": 3 * D + 1,
+    "lora": DEPTH * 8 * D * 4 + 3 * D + 1,
+    "lora_tasks": 2 * (DEPTH * 8 * D * 4 + D) + 3 * D,
+    "luca_layers": 2 * (DEPTH * 4 * D * 24 + D) + 3 * D,
+    "mos": 2 * DEPTH * ADAPTER(16) + 3 * (D + 1),
+    "norga": 2 * (DEPTH * 2 * 5 * D + D) + 3 * D + 2 * DEPTH,
+    "ranpac": 3 * 4000,
+    "router_ridge_product": 2 * LUCA(4) + 3 * 2 * D + 1,
+    "simplecil": 3 * D,
+    "softtf": 2 * (4 * D**2 + D) + 3 * D,
+    "softtf_product": 2 * (DEPTH * 4 * D**2 + D) + 3 * D,
+    "tosca": 2 * LUCA(4) + 3 * D + 1,
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_parameters_are_those_of_the_cards_formula(name):
+    """What the engine counts after two tasks; statistics and fixed numbers are bytes, not parameters."""
+    on, card = ground(((0,), (1, 2)), patch=16, layer_scale=1.0), ours()[name]
+    quick = {"epochs": 1, "batch": 64, "alignment": 1}
+    method = card.learner(on.vit, **card.read({s.name: quick[s.name] for s in card.settings if s.name in quick}))
+    assert (on.vit.width, on.vit.depth) == (D, DEPTH)
+    end = [e for e in run(on.stream, method) if isinstance(e, TaskFinished)][-1]
+    assert end.parameters == FORMULAS[name]
+    aside = [v for k, v in method.state_dict().items() if k.startswith(("statistic.", "fixed.")) or not v.is_floating_point()]
+    assert end.bytes == 4 * end.parameters + sum(v.numel() * v.element_size() for v in aside)
 
 
 def test_every_method_that_trains_declares_its_one_view():
