@@ -164,7 +164,7 @@ def masks(deviation: Mapping[str, Sequence[Sequence[float]]], words: Words) -> d
     averages = {part: sum(values) / len(values) for part, values in mean.items() if values}
     said = fill(words["inside.mask_say"], {
         "part": max(averages, key=averages.get) if averages else "", "value": f"{1000 * max(averages.values(), default=0.0):.1f}",
-        "heads": " · ".join(
+        "heads": " / ".join(
             fill(words["inside.mask_head"], {"row": names[n], "head": h + 1}) for _, n, h in strong),
     })  # fmt: skip
     return {"figure": {"data": [colours, numbers], "layout": layout}, "say": said, "rows": len(lines),

@@ -45,7 +45,7 @@ def summed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def lines(rows: Sequence[Mapping[str, Any]], measures: Sequence[tuple[str, str, str, str]], words: Words) -> dict[str, Any]:
     """Lines over lambda (evenly spaced, for its values are not) with the spread over seeds, labelled at their ends."""
-    data, ends, low = [], [], 0.0
+    data, ends, low = [], [], 1.0
     for number, (name, colour, dash, marker) in enumerate(measures):
         spots = [(x, row[name]) for x, row in enumerate(rows) if row[name]]
         if not spots:
@@ -61,16 +61,16 @@ def lines(rows: Sequence[Mapping[str, Any]], measures: Sequence[tuple[str, str, 
             "customdata": [_spread(words[f"lambda.{name}"], one) for _, one in spots],
             "hovertemplate": "%{customdata}<extra></extra>",
         })  # fmt: skip
-    at = len(rows) - 1
+    at, floor = len(rows) - 1, math.floor(low * 10) / 10
     font = {"color": "@ink", "size": 14}
     notes = [note(words[f"lambda.{measures[number][0]}"], x=at, y=height, xanchor="left", xshift=14, font=font)
-             for number, _, height in apart(ends, 0.09)]
+             for number, _, height in apart(ends, 0.09 * (1.04 - floor))]
     layout = base_layout(l=48, r=126, t=14, b=50) | {
         "annotations": notes,
         "xaxis": axis(range=[-0.2, max(1, at) + 0.1], showgrid=False, tickvals=list(range(len(rows))),
                       ticktext=[shown(row["sparsity"]) for row in rows],
                       title={"text": "λ", "standoff": 6, "font": {"size": 14}}),
-        "yaxis": axis(range=[math.floor(low * 10) / 10, 1.04], dtick=0.2, tickformat=".1f"),
+        "yaxis": axis(range=[floor, 1.04], dtick=0.1 if floor > 0.4 else 0.2, tickformat=".1f"),
     }  # fmt: skip
     return {"data": data, "layout": layout}
 
@@ -122,7 +122,7 @@ def holds(rows: Sequence[Mapping[str, Any]], words: Words) -> dict[str, Any]:
         parts.append({"name": name, "mean": mean, "half": half, "holds": side * mean - half > 0})
     whole = all(part["holds"] for part in parts)
     said = [f"{words['lambda.' + part['name']]} {part['mean']:+.3f} ± {part['half']:.3f}" for part in parts]
-    text = fill(words["lambda.against"], {"best": shown(best["sparsity"]), "parts": " · ".join(said)})
+    text = fill(words["lambda.against"], {"best": shown(best["sparsity"]), "parts": " / ".join(said)})
     return {"holds": whole, "word": words["lambda.holds" if whole else "lambda.fails"], "text": text, "parts": parts}
 
 

@@ -21,7 +21,7 @@ function redraw(picture) { const body = picture.closest('.askbody'); if (body) b
 /** A dark sheet that is thin where the network looks; the browser smooths it between patches. */
 function veil(map) {
   const side = map.length, canvas = h('canvas', {width: side, height: side, 'aria-hidden': 'true'}), brush = canvas.getContext('2d'), pixels = brush.createImageData(side, side);
-  map.flat().forEach((value, at) => pixels.data.set([9, 12, 24, Math.round(225 * (1 - value ** .6))], 4 * at));
+  map.flat().forEach((value, at) => pixels.data.set([9, 12, 24, Math.round(205 * (1 - value ** .5))], 4 * at));
   brush.putImageData(pixels, 0, 0);
   return canvas;
 }

@@ -10,7 +10,7 @@ import {mountLambda} from './inside_lambda.js';
 import {mountMasks} from './inside_masks.js';
 import {mountMatrix} from './inside_matrix.js';
 import {mountModules} from './inside_modules.js';
-import {changed, show, shownRun, store, subscribe, titleOf} from './store.js';
+import {changed, labelOf, show, shownRun, store, subscribe} from './store.js';
 import {goTo} from './tabs.js';
 
 /** What is shown: the run, its frames and figures, the moment, how modules are chosen ("photo" or "published"), the column asked about. */
@@ -24,19 +24,21 @@ export function mountInside(root) {
   const body = h('div', {}, stick, h('div.two.wide-left', {}, cloud, matrix), modules, ask, lambda, masks);
   root.replaceChildren(which, body, empty);
   const drawAsk = mountAsk(ask), askAt = at => drawAsk.ask(view, {at, point: view.data.points[at]});
-  const parts = [mountCloud(cloud, askAt), mountMatrix(matrix, askAt), mountModules(modules), drawAsk, mountMasks(masks), mountLambda(lambda)];
+  const parts = new Map([[cloud, mountCloud(cloud, askAt)], [matrix, mountMatrix(matrix, askAt)], [modules, mountModules(modules)], [ask, drawAsk], [masks, mountMasks(masks)], [lambda, mountLambda(lambda)]]), near = new Set();
+  const watch = new IntersectionObserver(seen => { seen.forEach(one => one.isIntersecting ? near.add(one.target) : near.delete(one.target)); changed(); }, {rootMargin: '200px'});
+  parts.forEach((_, card) => watch.observe(card));
 
   subscribe(() => {
     const run = shownRun(), ready = run && !isActive(run) && run.status === 'finished';
     if (run?.id !== view.run?.id) reset(run);
     if (root.offsetWidth && ready && !view.data && !view.computing) load(run);
     const runs = [...store.runs.values()];
-    fill(which, [run?.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? [h('span.label', {}, t('inside.which')), segmented(t('inside.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, show, 'inside-which')] : []);
+    fill(which, [run?.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? [h('span.label', {}, t('inside.which')), segmented(t('inside.which'), runs.map(one => [one.id, labelOf(one)]), run.id, show, 'inside-which')] : []);
     body.hidden = !view.data; empty.hidden = Boolean(view.data);
     fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null, Boolean(store.project?.classes.length)], () => drawEmpty(run));
     if (!view.data || !root.offsetWidth) return;
     drawScrub(stick, run, leak);
-    parts.forEach(draw => draw(view));
+    parts.forEach((draw, card) => { if (near.has(card) || !card.dataset.drawn) { card.dataset.drawn = view.run.id; draw(view); } });  // what is out of sight waits until it comes near
   });
   new IntersectionObserver(seen => seen.some(one => one.isIntersecting) && changed()).observe(root);
 }

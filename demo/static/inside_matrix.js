@@ -50,7 +50,7 @@ function drawFlips(task, askAt) {
   gone.forEach(at => counts.set(saidOf(at), (counts.get(saidOf(at)) ?? 0) + 1));
   const [most, times] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [null, 0];
   const all = frameNow().rows.at(-1)[task]?.[1] ?? total;
-  return [h('p', {}, h('b', {}, t(first ? 'flips.first' : lost.length + won.length ? 'flips.lost' : 'flips.none', values)), !first && most !== null && times > gone.length / 2 ? t('say.gap') + t('flips.most', {says: pretty(most)}) : ''),
+  return [h('p', {}, h('b', {}, t(first ? 'flips.first' : lost.length + won.length ? 'flips.lost' : 'flips.none', values)), !first && times > 1 && times > gone.length / 2 ? t('say.gap') + t('flips.most', {says: pretty(most)}) : ''),
     h('ul.fliplist', {}, gone.slice(0, MOST).map(at => photo(at, first ? 'first' : 'lost', from, askAt)), first ? [] : won.slice(0, MOST - Math.min(MOST, gone.length)).map(at => photo(at, 'won', from, askAt)), gone.length + (first ? 0 : won.length) > MOST ? h('li.sub', {}, t('flips.more', {n: gone.length + (first ? 0 : won.length) - MOST})) : null),
     all > total ? h('p.fine', {}, t('flips.part', {shown: total, total: all})) : null];
 }
