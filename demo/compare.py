@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,11 @@ from forget_me_not.models.metrics import tie, wilson
 
 METRICS = ("forgetting", "learning_accuracy", "routing_accuracy", "accuracy_right", "accuracy_wrong", "batch_vote_accuracy",
            "oracle_accuracy", "average_accuracy", "bwt", "last_accuracy_tasks")  # fmt: skip
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
+       2.101, 2.093, 2.086)  # fmt: skip
+"""Two-sided 95 % points of Student's t for 1 to 20 degrees of freedom."""
+PAIRED = 3
+"""Common seeds from which on their differences say more than the photos of one of them."""
 SAME = 0.0005
 """Forgetting below this is none, as it is printed."""
 
@@ -108,7 +114,27 @@ def rows(results: Sequence[Result], stream: str, bounds: Collection[str]) -> lis
 
 
 def _judged(row: Row, best: Row) -> Row:
-    return Row(row.results, row.note, row.bound, row is not best and tie(row.counts, best.counts))
+    return Row(row.results, row.note, row.bound, row is not best and is_tie(row, best))
+
+
+def is_tie(a: Row, b: Row) -> bool:
+    """Whether two rows are too close to call one better, by the photos of one seed (metrics.tie) and by the seeds in common.
+
+    A seed splits the photos alike for every method, so from 3 common seeds on the mean of their differences counts, too: a tie
+    only where 0 lies in its 95 % interval. Splits share photos: the variance is that of Nadeau and Bengio 2003 (Machine
+    Learning 52, 239), s^2 (1/k + tested / trained).
+    """
+    if not tie(a.counts, b.counts):
+        return False
+    mine, theirs = ({r.seed: score for r, score in zip(row.results, row.scores, strict=True)} for row in (a, b))
+    apart = [mine[seed] - theirs[seed] for seed in mine.keys() & theirs.keys()]
+    if len(apart) < PAIRED:
+        return True
+    tested = a.counts[1]
+    variance = 1 / len(apart) + tested / max(1, a.results[0].photos - tested)
+    point = T95[min(len(apart) - 1, len(T95)) - 1]
+    deviation = max(statistics.stdev(apart), 0.5 / max(1, tested))  # accuracies are counts: no closer than half a photo
+    return abs(statistics.fmean(apart)) <= point * deviation * math.sqrt(variance)
 
 
 def _differing(method: str, one: Result, groups: Mapping[tuple[str, str], list[Result]]) -> str:
@@ -164,7 +190,7 @@ def say(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str
     if bound is not None:
         gap = bound.accuracy - best.accuracy
         values = {"method": name(best), "bound": name(bound), "points": percent(abs(gap))}
-        close_to = tie(bound.counts, best.counts)
+        close_to = is_tie(bound, best)
         key = "compare.say_bound_tie" if close_to else "compare.say_below" if gap > 0 else "compare.say_above"
         parts.append(fill(words[key], values))
     return words["say.gap"].join(parts)

@@ -23,7 +23,7 @@ LAST = """
 <link rel="stylesheet" href="lab/tokens.css"><link rel="stylesheet" href="lab/shell.css">
 <link rel="stylesheet" href="lab/parts.css"><link rel="stylesheet" href="lab/tabs.css">
 <link rel="stylesheet" href="lab/inside.css"><link rel="stylesheet" href="lab/forget.css">
-<link rel="stylesheet" href="lab/plasticity.css">
+<link rel="stylesheet" href="lab/compare.css"><link rel="stylesheet" href="lab/plasticity.css">
 <script src="lab/lab.js" type="module"></script>
 """
 BODY = """<p id="first" aria-hidden="true">Forget-Me-Not</p>"""

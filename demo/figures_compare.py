@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ LABEL = (0.024, 0.062)
 """Width of a letter and height of a line, as shares of the axes: what labels need to stay off each other."""
 PLACES = (("right", 0.035, 0.0), ("left", -0.035, 0.0), ("centre", 0.0, 0.075), ("centre", 0.0, -0.075), ("right", 0.03, 0.06),
           ("left", -0.03, 0.06), ("right", 0.03, -0.06), ("left", -0.03, -0.06))  # fmt: skip
+Placed = tuple[Row, str, tuple[float, float], tuple[str, float, float]]
 ANCHOR = {"right": "left", "left": "right", "centre": "center"}
 MARKER = {"line-ew": "line-ew-open"}
 
@@ -37,11 +39,11 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
                      "customdata": [hover(row, x, y, words, titles)], "hovertemplate": "%{customdata}<extra></extra>",
                      "marker": {"size": 17, "symbol": symbol, "color": "@brand" if chosen else "@ink",
                                 "line": {"width": 0 if symbol == "x" else 2, "color": "@card"}}})  # fmt: skip
-    notes = [_label(name, at, place, row.key == picked) for row, name, at, place in placed(on, titles, xs, ys)]
+    line, words_of_it = bound_line(board, xs, ys, words, titles)
+    notes = [_label(name, at, place, row.key == picked) for row, name, at, place in placed(on, titles, xs, ys, line)]
     notes += [note(words["compare.corner_both"], xref="paper", yref="paper", x=1, y=1, xanchor="right", yanchor="bottom"),
               note(words["compare.corner_forgets"], xref="paper", yref="paper", x=1, y=0, xanchor="right", yanchor="bottom",
                    xshift=-8, yshift=6)]  # fmt: skip
-    line, words_of_it = bound_line(board, xs, ys, words, titles)
     layout = base_layout(l=64, r=14, t=30, b=54) | {
         "annotations": notes + words_of_it,
         "xaxis": axis(range=list(xs), tickformat=".0%", nticks=6, title=_title(words["compare.axis_learns"])),
@@ -97,14 +99,20 @@ def _clipped(y_of, x_of, xs: tuple[float, float], ys: tuple[float, float]) -> li
 
 
 def placed(on: Sequence[tuple[Row, tuple[float, float]]], titles: Mapping[str, str], xs: tuple[float, float],
-           ys: tuple[float, float]) -> list[tuple[Row, str, tuple[float, float], tuple[str, float, float]]]:  # fmt: skip
-    """(row, label, mark, place) so that labels stay off marks and each other as far as eight places allow."""
-    spots = [((x - xs[0]) / (xs[1] - xs[0]), (y - ys[0]) / (ys[1] - ys[0])) for _, (x, y) in on]
+           ys: tuple[float, float], line: Sequence[Mapping[str, Any]] = ()) -> list[Placed]:  # fmt: skip
+    """(row, label, mark, place) so that labels stay off marks, the bound's line and each other as far as eight places allow."""
+    share = lambda x, y: ((x - xs[0]) / (xs[1] - xs[0]), (y - ys[0]) / (ys[1] - ys[0]))  # noqa: E731
+    spots = [share(*at) for _, at in on]
     taken = [(u - 0.025, v - 0.03, u + 0.025, v + 0.03) for u, v in spots]
+    small = [share(x, y) for row, _ in on if len(row.points) > 1 for _, x, y in row.points]
+    for trace in line:
+        (u0, v0), (u1, v1) = (share(x, y) for x, y in zip(trace["x"], trace["y"], strict=True))
+        small += [(u0 + (u1 - u0) * n / 40, v0 + (v1 - v0) * n / 40) for n in range(41)]
+    taken += [(u - 0.012, v - 0.014, u + 0.012, v + 0.014) for u, v in small]
     made = []
     for (row, at), (u, v) in zip(on, spots, strict=True):
         name = _safe(titles.get(row.method, row.method) + (f" · {row.note}" if row.note else ""))
-        boxes = [(_box(u, v, len(name), place), place) for place in PLACES]
+        boxes = [(_box(u, v, letters(name), place), place) for place in PLACES]
         worst = [(sum(_overlap(box, other) for other in taken) + 4 * _outside(box), n) for n, (box, _) in enumerate(boxes)]
         box, place = boxes[min(worst)[1]]
         taken.append(box)
@@ -112,9 +120,14 @@ def placed(on: Sequence[tuple[Row, tuple[float, float]]], titles: Mapping[str, s
     return made
 
 
-def _box(u: float, v: float, letters: int, place: tuple[str, float, float]) -> tuple[float, float, float, float]:
+def letters(text: str) -> int:
+    """How many letters wide a text is; a Japanese one takes the room of two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _box(u: float, v: float, wide: int, place: tuple[str, float, float]) -> tuple[float, float, float, float]:
     side, right, up = place
-    width, height = LABEL[0] * letters, LABEL[1]
+    width, height = LABEL[0] * wide, LABEL[1]
     left = u + right - {"right": 0.0, "left": width, "centre": width / 2}[side]
     return left, v + up - height / 2, left + width, v + up + height / 2
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gradio as gr
 
-from forget_me_not.demo.tabs import data, forget, inside, plasticity, train
+from forget_me_not.demo.tabs import compare, data, forget, inside, plasticity, train
 from forget_me_not.demo.tabs.view import view
 from forget_me_not.demo.words import LANGUAGES, words
 
-TABS = (forget, data, train, inside, plasticity)
+TABS = (forget, data, train, inside, compare, plasticity)
 """In the order of the story; their numbers, and the keys 1 to n, follow from it."""
 
 _NAMES = {language: {k: v for k, v in words(language).items() if k.startswith("tab.")} for language in LANGUAGES}

@@ -95,7 +95,6 @@ def test_more_seeds_on_the_same_photos_are_no_more_photos():
         [run(m, two(k, k, k), seed=s) for m, k in (("tosca", 9), ("simplecil", 8)) for s in range(20)], "a", set()
     )
     assert one[1].tied
-    assert many[1].tied
     assert many[1].interval == one[1].interval
 
 
@@ -189,3 +188,17 @@ def test_names_never_become_markup_in_the_plane():
     told = str(figure)
     assert "<img" not in told
     assert "&lt;img src=x&gt;&amp;" in told
+
+
+def test_from_three_common_seeds_on_steady_differences_are_no_chance():
+    def second(*gaps):
+        runs = [run("tosca", two(9, 9, 9), seed=s) for s in range(len(gaps))]
+        return compare.rows([*runs, *(run("simplecil", two(9, 9 - g, 9), seed=s) for s, g in enumerate(gaps))], "a", set())[1]
+
+    assert [second(*[4] * n).tied for n in (1, 2, 3, 6)] == [True, True, False, False]
+    assert [second(*[1] * n).tied for n in (1, 2, 3)] == [True, True, True]  # no closer than half a photo
+    assert second(0, 6, 0).tied
+    # by hand: differences 2, 3, 4 of 20 photos; t(2) = 4.303, s = 0.05, variance 1/3 + 20/20 -> 0.248 > 0.15
+    assert second(2, 3, 4).tied
+    # 6, 7, 6: mean 0.3167 > 4.303 * 0.0289 * sqrt(4/3) = 0.1435
+    assert not second(6, 7, 6).tied

@@ -33,7 +33,9 @@ table.matrix { width: auto; border-collapse: separate; border-spacing: 3px; }
 .matrix td { border: 0; border-radius: 6px; min-width: 52px; text-align: center; } .matrix th { border: 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 20px; margin: 0; }
 dt { font-weight: 650; } dd { margin: 0; color: var(--ink2); }
-svg { width: 100%; max-width: 720px; height: auto; } .runs { display: grid; gap: 16px; }
+svg { width: 100%; max-width: 720px; height: auto; } td:first-of-type { white-space: nowrap; }
+.runs { display: grid; gap: 16px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 460px), 1fr)); }
+.runs .card { margin: 0; } .runs .sub { font-size: 14px; }
 @media (max-width: 640px) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; } }
 @media print { body { background: #fff; padding: 0; } .card { break-inside: avoid; } }
 """
@@ -119,7 +121,7 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
             at = f'transform="translate({x_of(sx):.1f} {y_of(sy):.1f}) scale(.55)"'
             parts.append(f'<path d="{shape}" {style} opacity=".3" {at}/>')
         parts.append(f'<path d="{shape}" {style} transform="translate({x_of(x):.1f} {y_of(y):.1f})"/>')
-    for _, label, (x, y), (side, right, up) in figures_compare.placed(on, titles, xs, ys):
+    for _, label, (x, y), (side, right, up) in figures_compare.placed(on, titles, xs, ys, lines):
         anchor = {"right": "start", "left": "end", "centre": "middle"}[side]
         shown = label.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
         parts.append(_words(shown, x_of(x) + 400 * right, y_of(y) - 330 * up + 5, anchor, "#1d2236"))

@@ -13,10 +13,10 @@ const loadPlotly = () => plotly ??= new Promise((done, fail) => {
 export const token = name => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
 
 /** The figure with every "@name" replaced by its token. */
-function painted(value) {
-  if (typeof value === 'string') return value.startsWith('@') ? token(value.slice(1)) : value;
-  if (Array.isArray(value)) return value.map(painted);
-  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, painted(one)]));
+function painted(value, of = token) {
+  if (typeof value === 'string') return value.startsWith('@') ? of(value.slice(1)) : value;
+  if (Array.isArray(value)) return value.map(one => painted(one, of));
+  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, painted(one, of)]));
   return value;
 }
 
@@ -44,6 +44,17 @@ export async function chart(node, figure, {run = 'run', on = {}, zoom = true} = 
   node.on('plotly_relayout', change => { for (const axis of ['xaxis', 'yaxis']) if (`${axis}.range[0]` in change) node.zoomed[axis] = [change[`${axis}.range[0]`], change[`${axis}.range[1]`]]; });
   node.on('plotly_doubleclick', () => { node.zoomed = {}; const {figure: now, ...options} = charts.get(node); chart(node, now, options); });
   for (const name of ['click', 'hover', 'unhover']) node.on(`plotly_${name}`, event => charts.get(node)?.on[name]?.(event));
+}
+
+/** The charts drawn so far, in the order of the page. */
+export const drawnCharts = () => [...charts.keys()].filter(node => node.isConnected && node.data).sort((a, b) => a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+
+/** A data URL of a drawn chart on white in the light theme's colours, whatever theme is shown. format: "png" (twice as fine) or "svg". */
+export async function picture(node, format) {
+  const light = getComputedStyle(document.documentElement), Plotly = await loadPlotly();
+  const {data, layout} = painted(charts.get(node).figure, name => light.getPropertyValue(`--${name}`).trim());
+  const size = {width: node._fullLayout?.width || 760, height: node._fullLayout?.height || 460};
+  return Plotly.toImage({data, layout: {...layout, ...size, paper_bgcolor: '#ffffff'}}, {format, ...size, scale: format === 'png' ? 2 : 1});
 }
 
 export function redrawAll() {

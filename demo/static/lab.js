@@ -1,4 +1,6 @@
 /* The front door: words first, then the views Gradio has made containers for, then the heart beat. */
+import {mountCompare} from './compare.js';
+import {openIntoData} from './compare_share.js';
 import {mountData} from './data.js';
 import {useGlyphs} from './dom.js';
 import {mountForget} from './forget.js';
@@ -11,7 +13,7 @@ import {startTabs} from './tabs.js';
 import {mountTrain} from './train.js';
 import {redrawWhenSeen} from './charts.js';
 
-const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside, plasticity: mountPlasticity};
+const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside, compare: mountCompare, plasticity: mountPlasticity};
 const mounted = new Set();
 let tabsStarted = false;
 
@@ -26,6 +28,7 @@ window.Lab = {
     mounted.add(root);
     if (given?.glyphs) useGlyphs(given);
     views[name](root);
+    openIntoData();
     redrawWhenSeen(root);
     if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(startTabs, 0); }
   },
