@@ -101,7 +101,7 @@ def cls_attention(vit: FrozenViT, images: Tensor, edit: Edit = NO_EDIT) -> Tenso
 
 
 def prompt_keys(learner: Any) -> Tensor | None:
-    """(T, D) the unit keys by which the learner chooses prompts or masks, one a task; None where it has none."""
+    """(T, D) unit keys, one a task, of a learner that chooses prompts or masks from the frozen feature; None where there are none."""
     keys = getattr(getattr(learner, "memory", None), "keys", ())
     return torch.stack([key.detach().cpu() for key in keys]) if keys and getattr(learner, "chooses_by_key", False) else None
 

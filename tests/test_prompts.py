@@ -4,17 +4,19 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from forget_me_not.models import engine
+from forget_me_not.models import engine, routing
 from forget_me_not.models.backbone import random_vit
 from forget_me_not.models.check_streams import ground
 from forget_me_not.models.core import Batch
 from forget_me_not.models.edit import Edit, run_block
-from forget_me_not.models.events import Failed, Finished
+from forget_me_not.models.events import Evaluated, Failed, Finished
 from forget_me_not.models.methods.coda import Coda, mixed, orthonormal
 from forget_me_not.models.methods.dualprompt import DualPrompt
 from forget_me_not.models.methods.l2p import L2P, Taken
 from forget_me_not.models.methods.norga import NoRGa
+from forget_me_not.models.methods.softtf import SoftTF
 from forget_me_not.models.prompts import Prefix, drawn, gate, mixed_up, of_photos
+from forget_me_not.models.routing import vote
 
 QUICK = {"epochs": 2}
 THREE = ((0,), (1, 2), (3, 4))
@@ -204,6 +206,18 @@ def test_what_belongs_to_an_old_task_keeps_its_bits(make):
                 assert torch.equal(states[t][name], value), name
     moved = [n for n in states[0] if n.startswith(("shared.", "pool.")) and not torch.equal(states[0][n], states[2][n])]
     assert bool(moved) == (make in (DualPrompt, L2P))  # what is shared goes on learning
+
+
+@pytest.mark.parametrize("make", [DualPrompt, NoRGa, SoftTF])
+def test_a_batch_votes_with_the_modules_its_photos_chose(make):
+    """Prompts and masks are chosen from the frozen feature: a shared choice is the majority's, not the least entropy's."""
+    on, kept = ground(THREE, patch=16, layer_scale=1.0), {}
+    events = engine.run(on.stream, make(on.vit, **QUICK), seed=1, save=lambda t, state, answers: kept.update({t: answers}))
+    last = [e for e in events if isinstance(e, Evaluated)][-1]
+    record = kept[len(THREE) - 1]
+    shared = vote(None, record["vote"], record["label"], record["module"])
+    assert last.batch_vote == pytest.approx(float((shared == record["label"]).double().mean()))
+    assert routing.evaluated(len(THREE) - 1, record, majority=True) == last
 
 
 def test_norgas_gates_learn_in_the_first_task_only():

@@ -60,6 +60,8 @@ class NoRGa:
     rows: Where the head rows of new classes start.
     """
 
+    chooses_by_key = True
+
     def __init__(
         self,
         vit: FrozenViT,
