@@ -1,7 +1,7 @@
 """Adapter in the last blocks, shared by all tasks and trained on and on: what a small part forgets when nothing protects it.
 
-The adapter is AdaptFormer's (Chen et al., NeurIPS 2022, arXiv:2205.13535); rank, rate and epochs are those of PILOT's EASE on
-CIFAR-100 (lr .025, batch 48, 20 epochs, r = 64).
+The adapter is AdaptFormer's (Chen et al., NeurIPS 2022, arXiv:2205.13535); rank and rate, in preset paper
+also batch and epochs, are those of PILOT's EASE on CIFAR-100 (r = 64, lr .025, batch 48, 20 epochs).
 """
 
 from __future__ import annotations
