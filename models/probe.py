@@ -101,7 +101,7 @@ def cls_attention(vit: FrozenViT, images: Tensor, edit: Edit = NO_EDIT) -> Tenso
 
 
 def prompt_keys(learner: Any) -> Tensor | None:
-    """(T, D) unit keys, one a task, of a learner that chooses prompts or masks from the frozen feature; None where there are none."""
+    """(T, D) unit keys, one a task, of a learner that chooses prompts or masks from the frozen feature; None of others."""
     keys = getattr(getattr(learner, "memory", None), "keys", ())
     return torch.stack([key.detach().cpu() for key in keys]) if keys and getattr(learner, "chooses_by_key", False) else None
 
