@@ -113,7 +113,7 @@ class Tab:
     def go(self, tab: str) -> None:
         """Brings a tab of the page to the front."""
         self.page.locator(f"#story [role=tab][data-tab-id={tab}]:visible").first.click()
-        self.page.wait_for_selector(f"#view-{tab} .view > *", state="visible")
+        self.page.locator(f"#view-{tab} .view > :visible").first.wait_for()
 
     def upload(self, *files: Path, button: str = "#view-data [data-do=files]") -> None:
         """Gives files to a button, and waits until all have arrived."""
