@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from forget_me_not.demo import figures
 from forget_me_not.demo.disk import explained, room_for
+from forget_me_not.demo.early import styles
 from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
 from forget_me_not.demo.session import SHA, Session
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
@@ -83,6 +84,8 @@ def routes(session: Session, local: bool) -> APIRouter:
             if language not in LANGUAGES:
                 raise Problem("file_unknown")
             return JSONResponse(dict(words(language)), headers={"Cache-Control": "no-cache"})
+        if name == "all.css":
+            return Response(styles(), media_type="text/css", headers={"Cache-Control": "no-cache"})
         path = _inside(STATIC, name)
         return FileResponse(path, media_type=TYPES[path.suffix], headers={"Cache-Control": _age(path)})
 

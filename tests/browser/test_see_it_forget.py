@@ -111,12 +111,14 @@ def test_why_leads_to_the_run_inside(lab, opened):
 
 def test_the_page_is_light_before_the_first_run(lab, opened):
     tab = opened(lab)
-    session, sizes, asked = tab.page.context.new_cdp_session(tab.page), {}, {}
+    session, sizes, asked = tab.page.context.new_cdp_session(tab.page), [], {}
     session.send("Network.enable")
     session.on("Network.responseReceived", lambda said: asked.update({said["requestId"]: said["response"]["url"]}))
-    session.on("Network.loadingFinished", lambda said: sizes.update({said["requestId"]: said["encodedDataLength"]}))
+    session.on("Network.dataReceived", lambda said: sizes.append(said["encodedDataLength"]))
     tab.open()
     tab.sees(IDLE)
     tab.page.wait_for_load_state("networkidle")
     assert not [url for url in asked.values() if "plotly" in url]
-    assert sum(sizes.values()) <= 450_000
+    assert 100_000 < sum(sizes) <= 450_000
+    painted = tab.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert painted <= 1000 * SLOWER
