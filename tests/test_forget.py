@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.disk import write_json
+from forget_me_not.demo.early import STATIC
 from forget_me_not.demo.packs import KEPT, LANES, METHODS, Packs, marks, pack, request
 from forget_me_not.demo.server import application
 from forget_me_not.demo.session import Session
@@ -157,6 +158,13 @@ def test_what_is_not_there_is_not_found(web, path):
 def test_the_wall_is_the_page_with_another_view(web):
     answer = web.get("/wall", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (307, "./?view=wall#demo")
+
+
+def test_one_stylesheet_holds_them_all_tokens_first(web):
+    sheet = web.get("/lab/all.css").text
+    single = {path.name: path.read_text("utf-8") for path in STATIC.glob("*.css")}
+    assert sheet.startswith(single["tokens.css"])
+    assert [name for name, text in single.items() if text not in sheet] == []
 
 
 def test_scripts_and_words_are_sent_compressed_and_pictures_as_they_are(web):
