@@ -18,7 +18,7 @@ export function mountPlan(side) {
     const project = store.project;
     if (!project?.classes.length) return;
     fill(kind, [project.kind], () => drawKind(project));
-    fill(presets, [project.kind, project.domains.length > 0], () => drawPresets(project));
+    fill(presets, [project.kind, project.domains.length > 0, project.preset], () => drawPresets(project));
     fill(list, [project.tasks, project.classes.map(one => [one.id, one.name, one.photos[0], one.count]), chosen], () => drawTasks(project));
     const rest = project.classes.filter(one => one.task < 0);
     fill(out, [rest.map(one => [one.id, one.name, one.photos[0]]), chosen], () => rest.length ? drawRest(project, rest) : []);
@@ -34,7 +34,7 @@ function drawKind(project) {
 function drawPresets(project) {
   if (project.kind === 'domain') return [];
   const names = ['1', '2', '4', 'shuffle'];
-  return [h('span.label', {}, t('preset.label')), h('div.seg.actions', {role: 'group', 'aria-label': t('preset.label')}, names.map(how => h('button', {type: 'button', dataset: {focus: `preset-${how}`, preset: how}, onclick: () => edit('preset', {how})}, t(`preset.${how}`))))];
+  return [h('span.label', {}, t('preset.label')), h('div.seg.actions', {role: 'group', 'aria-label': t('preset.label')}, names.map(how => h('button', {type: 'button', 'aria-pressed': how === 'shuffle' ? null : String(how === project.preset), dataset: {focus: `preset-${how}`, preset: how}, onclick: () => edit('preset', {how})}, t(`preset.${how}`))))];
 }
 
 function drawTasks(project) {
