@@ -31,7 +31,7 @@ from forget_me_not.models.registry import Slider, register
         "One view of every training photo instead of random crops; no weight decay.",
         "SGD with momentum and a cosine, as for adapters; public Soft-TF trains its LoRA with Adam at a constant rate.",
         "Query, key, value and output matrices get a pair (public Soft-TF leaves the key out); no dropout on the pair's input.",
-        "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "Default: the last three blocks, as in Soft-TF's comparison, and 10 passes; preset paper: all blocks, 20 passes.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 24}},

@@ -32,7 +32,7 @@ from forget_me_not.models.routing import pick
         "One view of every training photo instead of random crops; no weight decay.",
         "SGD with momentum and a cosine, as for adapters; public Soft-TF trains its LoRA with Adam at a constant rate.",
         "Query, key, value and output matrices get a pair (public Soft-TF leaves the key out); no dropout on the pair's input.",
-        "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "Default: the last three blocks, as in Soft-TF's comparison; preset paper: all blocks, as in LoRA's paper.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,

@@ -56,6 +56,7 @@ PENALTY: dict[str, Choice] = {
         "the newest task alone and often picks one far too small.",
         "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",
         "One view of every training photo instead of random crops.",
+        "Order and split do not matter to the sums; lambda, chosen on the newest photos, and phase 1 do depend on them.",
         "A class that comes back (a new domain) adds to the sums of that class; it needs no second row.",
     ),
     presets={
