@@ -5,6 +5,8 @@ import {reasons} from './plan.js';
 import {edit, isBusy, store, train} from './store.js';
 
 const FIRST = ['finetune', 'tosca'];
+/** From what forgets to what does not, the two of the first run in sight; families of plug-ins come last. */
+const FAMILIES = ['baselines', 'modules', 'prototypes', 'masks', 'prompts', 'adapters'];
 const draft = {methods: null, settings: {}, seed: 0, from: null};
 
 /** What is chosen: the project's, unless the person has just changed it here. */
@@ -43,7 +45,7 @@ const familyName = family => has(`family.${family.toLowerCase()}`) ? t(`family.$
 const own = (card, field) => has(`method.${card.name}.${field}`) ? t(`method.${card.name}.${field}`) : card[field];
 
 function drawList(cards, picked) {
-  const families = [...new Set(cards.map(card => card.family))];
+  const place = family => (FAMILIES.indexOf(family.toLowerCase()) + 99) % 99, families = [...new Set(cards.map(card => card.family))].sort((a, b) => place(a) - place(b));
   return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => h('label.method', {title: card.paper || null},
     h('input', {type: 'checkbox', value: card.name, checked: picked.includes(card.name), dataset: {focus: `method-${card.name}`}, onchange: event => {
       draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : picked.includes(name));
