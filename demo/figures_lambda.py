@@ -68,7 +68,7 @@ def lines(rows: Sequence[Mapping[str, Any]], measures: Sequence[tuple[str, str, 
     layout = base_layout(l=48, r=126, t=14, b=50) | {
         "annotations": notes,
         "xaxis": axis(range=[-0.2, max(1, at) + 0.1], showgrid=False, tickvals=list(range(len(rows))),
-                      ticktext=[shown(row["sparsity"]) for row in rows],
+                      ticktext=[shown(row["sparsity"]).lstrip("0") or "0" for row in rows], tickangle=0,
                       title={"text": "λ", "standoff": 6, "font": {"size": 14}}),
         "yaxis": axis(range=[floor, 1.04], dtick=0.1 if floor > 0.4 else 0.2, tickformat=".1f"),
     }  # fmt: skip

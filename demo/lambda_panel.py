@@ -1,5 +1,7 @@
 """The lambda panel: TOSCA trained over a grid of sparsities, on somebody's photos in the worker or on a pack for its card.
 
+    python -m forget_me_not.demo.lambda_panel toybox digits     writes assets/packs/NAME/lambda.json, 20 seeds each
+
 A grid is {"format", "method", "settings", "grid", "seeds", "done", "total", "state", "tasks", "rows"}; rows[k] belongs to
 grid[k]: {"sparsity", "overlaps": (T, T) mean, and for each of MEASURES a list of values, one a seed, in order}.
 """
@@ -7,8 +9,10 @@ grid[k]: {"sparsity", "overlaps": (T, T) mean, and for each of MEASURES a list o
 from __future__ import annotations
 
 import dataclasses
+import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forget_me_not.demo.disk import read_json, write_json
@@ -18,6 +22,7 @@ from forget_me_not.models import probe, registry
 from forget_me_not.models.core import Samples, Source, Stream
 from forget_me_not.models.events import Finished
 from forget_me_not.models.experiment import follow
+from forget_me_not.models.packs.load import FOLDER, load
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.stream import build
 
@@ -104,20 +109,22 @@ class Panel:
             write_json(self.file, self.grid)
 
 
-def record(name: str, seeds: Sequence[int] = tuple(range(1, PACK_SEEDS + 1))) -> dict[str, Any]:
+def record(name: str, seeds: Sequence[int] = tuple(range(1, PACK_SEEDS + 1)), kept: Path | None = None) -> dict[str, Any]:
     """The grid of the shipped pack called `name`, over `seeds` (split and initialisation): what lies in its lambda.json.
 
-    About two seconds a run, one thread. Problem("pack_unknown").
+    About two seconds a run, one thread. kept: a file that is written after every seed, and gone on with. Problem("pack_unknown").
     """
-    from forget_me_not.models.packs.load import load
-
     pack = load(name)
-    source, grid = pack.source(), blank(len(seeds))
-    for seed in seeds:
+    known = read_json(kept) if kept else None
+    grid = known if isinstance(known, dict) and known.get("format") == FORMAT else blank(0)
+    source = pack.source()
+    for seed in seeds[grid["seeds"] :]:
         for at, sparsity in enumerate(GRID):
-            steps = measured(build(pack.plan(seed), source), sparsity, seed)
-            grid = joined(grid, at, drained(steps))
-    return grid | {"state": "finished", "pack": name}
+            grid = joined(grid, at, drained(measured(build(pack.plan(seed), source), sparsity, seed)))
+        grid |= {"state": "finished", "pack": name, "seeds": grid["seeds"] + 1, "total": grid["done"]}
+        if kept:
+            write_json(kept, grid)
+    return grid
 
 
 def drained(steps: Iterator[None]) -> Any:
@@ -168,3 +175,11 @@ def measured(stream: Stream, sparsity: float, seed: int) -> Iterator[None]:
         "routing": metrics["routing_accuracy"], "accuracy": metrics["last_accuracy"], "oracle": metrics["oracle_accuracy"],
         "overlaps": overlaps.tolist(),
     }  # fmt: skip
+
+
+if __name__ == "__main__":
+    import torch
+
+    torch.set_num_threads(1)
+    for pack_name in sys.argv[1:]:
+        record(pack_name, kept=FOLDER / pack_name / "lambda.json")

@@ -6,16 +6,21 @@ import re
 import sys
 from pathlib import Path
 
+import fastapi
 import plotly.graph_objects as go
 import pytest
 import torch
+from fastapi.testclient import TestClient
 
-from forget_me_not.demo import figures_inside, figures_lambda, inside, inside_kept, lambda_panel, marks
+from forget_me_not.demo import figures_inside, figures_lambda, inside, inside_kept, lambda_panel, marks, routes_inside
 from forget_me_not.demo.ask import Desk
+from forget_me_not.demo.client import Client
 from forget_me_not.demo.disk import write_json
+from forget_me_not.demo.guard import problem_answer
 from forget_me_not.demo.inside_points import POINTS, published, spread
 from forget_me_not.demo.project import Project, request as asked_of
 from forget_me_not.demo.request import Request
+from forget_me_not.demo.session import Session
 from forget_me_not.demo.uploads import incoming
 from forget_me_not.demo.view import replay
 from forget_me_not.demo.words import words
@@ -339,3 +344,47 @@ def test_the_grid_of_a_training_is_shared_by_its_methods(lab):
 def test_a_pack_that_is_not_there_is_refused():
     with pytest.raises(Problem, match="pack_unknown"):
         lambda_panel.record("nothing", [1])
+
+
+# Routes
+
+
+@pytest.fixture
+def page(lab, tmp_path):
+    """The routes over the lab's runs, with a folder of packs that holds one recorded grid; the worker is not there."""
+    request, _ = lab["tosca"]
+    home = request.folder.parent.parent
+    (tmp_path / "toys").mkdir()
+    write_json(tmp_path / "toys" / "lambda.json", filled(6, (0.1, 0.01)))
+    write_json(tmp_path / "toys" / "pack.json", {"title": {"en": "Toys", "ja": "おもちゃ"}})
+    app = fastapi.FastAPI()
+    app.include_router(routes_inside.inside_routes(Session(home, Client(home)), tmp_path))
+    app.add_exception_handler(Problem, lambda asked, problem: problem_answer(problem))
+    return TestClient(app), request.folder.name
+
+
+def test_a_page_gets_every_moment_of_a_run_at_once_and_in_its_language(page):
+    client, rid = page
+    english, japanese = (client.get(f"/runs/{rid}/inside/figures?lang={lang}").json() for lang in ("en", "ja"))
+    assert len(english["frames"]) == len(japanese["frames"]) == 2
+    assert english["frames"][1]["photo"]["say_modules"] != japanese["frames"][1]["photo"]["say_modules"]
+
+
+def test_recorded_grids_are_listed_and_judged(page):
+    client, _ = page
+    assert client.get("/lambda?lang=ja").json() == [{"name": "toys", "title": "おもちゃ"}]
+    assert client.get("/lambda/toys").json()["verdict"]["holds"] is True
+    for name in ("nothing", "..", "%2e%2e%2ftoys"):
+        assert client.get(f"/lambda/{name}").status_code == 404
+
+
+def test_a_grid_nobody_has_asked_for_is_none_and_a_finished_one_has_no_verdict(page, lab):
+    client, rid = page
+    file = inside_kept.grid_file(lab["tosca"][0].folder)
+    file.unlink(missing_ok=True)
+    assert client.get(f"/runs/{rid}/lambda").json() == {"state": "none"}
+    assert client.get(f"/runs/{'0' * 31}x/lambda").status_code == 404
+    assert client.post(f"/runs/{rid}/lambda", json={"do": "delete"}).status_code == 400
+    write_json(file, filled(3, (0.1, 0.0)) | {"state": "finished"})
+    assert client.get(f"/runs/{rid}/lambda").json()["verdict"] is None
+    file.unlink()

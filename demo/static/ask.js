@@ -21,7 +21,7 @@ export function mountAsk(card) {
   const draw = now => {
     view = now;
     if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
-    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
+    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method)], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
   };
   draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
   return draw;
@@ -48,7 +48,7 @@ async function askFile(run, file) {
 async function answered(run, request) {
   const url = asked.url;
   changed();
-  try { const answer = await request(run.id); if (asked.url === url) asked.answer = answer; }
+  try { const answer = await patiently(() => request(run.id), () => asked.url === url); if (asked.url === url) asked.answer = answer; }
   catch (error) { trouble(error); if (asked.url === url && asked.at === null) asked.url = null; }
   if (asked.url === url) asked.waiting = false;
   changed();
@@ -57,6 +57,14 @@ async function answered(run, request) {
   for (const mate of mates) {
     if (asked.url !== url) return;
     try { const answer = await request(mate.id); if (asked.url === url) { asked.others = [...asked.others, {run: mate, history: answer.history}]; changed(); } } catch { /* the comparison is a courtesy */ }
+  }
+}
+
+/** Asks again while the worker or its backbone is still on its way, at most for a minute. */
+async function patiently(request, wanted) {
+  for (let tries = 0; ; tries++) {
+    try { return await request(); }
+    catch (error) { if (error.status !== 503 || tries > 30 || !wanted()) throw error; await new Promise(done => setTimeout(done, 2000)); }
   }
 }
 

@@ -14,14 +14,14 @@ import {changed, labelOf, show, shownRun, store, subscribe} from './store.js';
 import {goTo} from './tabs.js';
 
 /** What is shown: the run, its frames and figures, the moment, how modules are chosen ("photo" or "published"), the column asked about. */
-export const view = {run: null, data: null, figures: null, time: 0, how: 'photo', task: null, timer: 0, computing: false};
+export const view = {run: null, data: null, figures: null, time: -1, how: 'photo', task: null, timer: 0, computing: false};
 const BATCH = 25;
 
 export function mountInside(root) {
-  const stick = h('section.stick.card', {'aria-label': t('inside.time')}), which = h('div.which'), empty = h('article.card.note-card'), leak = h('p.fine.leak', {role: 'status'});
+  const stick = h('section.stick.card', {'aria-label': t('inside.time')}), which = h('div.which'), empty = h('article.card.note-card'), leak = h('p.leak', {role: 'status'});
   const [cloud, matrix, modules, ask, masks, lambda] = ['chart-cloud', 'chart-when', 'chart-modules', 'ask-one', 'chart-masks', 'chart-lambda'].map(id => h('article.card', {id}));
   ask.classList.add('askone');
-  const body = h('div', {}, stick, h('div.two.wide-left', {}, cloud, matrix), modules, ask, lambda, masks);
+  const body = h('div', {}, stick, leak, h('div.two.wide-left', {}, cloud, matrix), modules, ask, lambda, masks);
   root.replaceChildren(which, body, empty);
   const drawAsk = mountAsk(ask), askAt = at => drawAsk.ask(view, {at, point: view.data.points[at]});
   const parts = new Map([[cloud, mountCloud(cloud, askAt)], [matrix, mountMatrix(matrix, askAt)], [modules, mountModules(modules)], [ask, drawAsk], [masks, mountMasks(masks)], [lambda, mountLambda(lambda)]]), near = new Set();
@@ -45,7 +45,6 @@ export function mountInside(root) {
 
 /** What was said of photo `at` at the moment shown, the way modules are chosen now; undefined before its task. */
 export const saidOf = (at, time = view.time) => { const frame = view.data.frames[time]; return (view.how === 'published' && frame.published ? frame.published.class : frame.class)[at]; };
-export const moduleOf = (at, time = view.time) => { const frame = view.data.frames[time]; return (view.how === 'published' && frame.published ? frame.published.module : frame.module)[at] ?? null; };
 /** "right", "wrong" or "unseen": the state of photo `at`. */
 export const stateOf = (at, time = view.time) => { const says = saidOf(at, time); return says === undefined || view.data.points[at].task > time ? 'unseen' : says === view.data.points[at].class ? 'right' : 'wrong'; };
 /** The figures of the moment shown. */
@@ -53,7 +52,13 @@ export const frameNow = () => { const frame = view.figures.frames[view.time]; re
 export const percent = value => value === null || value === undefined ? '–' : `${(100 * value).toFixed(1)}%`;
 export const moveTo = time => { stop(); view.time = time; changed(); };
 
-function reset(run) { stop(); Object.assign(view, {run, data: null, figures: null, time: 0, how: 'photo', task: null, computing: false, problem: null}); }
+/** Another run: the moment, the way modules are chosen and the column asked about stay, so that methods can be compared. */
+const known = new Map();
+function reset(run) {
+  stop();
+  Object.assign(view, {run, data: null, figures: null, computing: false, problem: null, ...known.get(run?.id)});
+  if (view.data) view.time = Math.min(view.time, view.data.frames.length - 1);
+}
 
 async function load(run) {
   view.computing = true;
@@ -63,7 +68,7 @@ async function load(run) {
       const data = await get(`runs/${run.id}/inside`);
       if (data.httpStatus !== 202) {
         const figures = await get(`runs/${run.id}/inside/figures?lang=${lang}`);
-        if (view.run === run) { Object.assign(view, {data: usable(data), figures, time: data.frames.length - 1}); if (data.pending) wantMore(run); }
+        if (view.run === run) { Object.assign(view, {data: usable(data), figures, time: view.time < 0 ? data.frames.length - 1 : Math.min(view.time, data.frames.length - 1)}); keep(run); if (data.pending) wantMore(run); }
         break;
       }
       await new Promise(done => setTimeout(done, wait));
@@ -81,10 +86,13 @@ async function wantMore(run) {
       const data = await get(`runs/${run.id}/inside`);
       if (data.httpStatus === 202 || data.pending || view.run !== run) continue;
       view.data = usable(data);
+      keep(run);
       changed();
     }
   } catch { /* what is here stays; the next visit asks again */ }
 }
+
+function keep(run) { known.delete(run.id); if (!view.data.pending) known.set(run.id, {data: view.data, figures: view.figures}); if (known.size > 4) known.delete(known.keys().next().value); }
 
 /** Class ids become names once; a method without features of its own has no second embedding. */
 function usable(data) {
@@ -104,7 +112,7 @@ function drawScrub(stick, run, leak) {
   if (stick.dataset.run !== run.id) {
     stick.dataset.run = run.id;
     const range = h('input', {type: 'range', min: 1, max: total, step: 1, 'aria-label': t('inside.time'), oninput: () => { stop(); view.time = Number(range.value) - 1; changed(); }});
-    stick.replaceChildren(h('div.scrub', {style: {'--n': total}}, h('button.round', {type: 'button', dataset: {play: ''}, onclick: () => play(total)}), h('div.track', {}, h('div.segs', {'aria-hidden': 'true'}, Array.from({length: total}, (_, at) => h(`i.${hueOf(at)}`, {}, h('span', {}, String(at + 1)), isNamed(run.tasks?.[at]) ? ` ${run.tasks[at].name}` : ''))), range)), h('div.underscrub', {}, h('p.sub.now', {role: 'status'}), h('div.switch')), leak);
+    stick.replaceChildren(h('div.scrub', {style: {'--n': total}}, h('button.round', {type: 'button', dataset: {play: ''}, onclick: () => play(total)}), h('div.track', {}, h('div.segs', {'aria-hidden': 'true'}, Array.from({length: total}, (_, at) => h(`i.${hueOf(at)}`, {}, h('span', {}, String(at + 1)), isNamed(run.tasks?.[at]) ? ` ${run.tasks[at].name}` : ''))), range)), h('div.underscrub', {}, h('p.sub.now', {role: 'status'}), h('div.switch')));
   }
   const [button, range, now, switcher] = ['[data-play]', 'input', '.now', '.switch'].map(one => stick.querySelector(one)), name = taskName(run.tasks?.[view.time], view.time);
   range.value = view.time + 1;

@@ -85,7 +85,7 @@ function drawPairs(row) {
   const size = row.overlaps.length, name = at => panel.source === 'own' ? taskName(view.run.tasks?.[at], at) : t('task.n', {n: at + 1});
   if (size < 2) return h('p.sub', {}, t('lambda.no_pairs'));
   const cell = (a, b) => a === b ? h('td.self') : h('td', {style: {'--v': `${Math.round(70 * Math.max(0, Math.min(1, row.overlaps[a][b] / .6)))}%`}, title: t('lambda.pair', {a: a + 1, b: b + 1, value: row.overlaps[a][b].toFixed(3)})}, row.overlaps[a][b].toFixed(2));
-  return [h('h4', {}, t('lambda.pairs', {value: row.sparsity})), h('div.tableholder', {}, h('table.pairtable', {}, h('thead', {}, h('tr', {}, h('td'), Array.from({length: size}, (_, at) => h('th', {scope: 'col', title: name(at)}, dot(at))))),
+  return [h('h4', {}, t('lambda.pairs', {value: row.sparsity})), h('div.tableholder', {tabIndex: 0, role: 'group', 'aria-label': t('lambda.pairs', {value: row.sparsity})}, h('table.pairtable', {}, h('thead', {}, h('tr', {}, h('td'), Array.from({length: size}, (_, at) => h('th', {scope: 'col', title: name(at)}, dot(at))))),
     h('tbody', {}, Array.from({length: size}, (_, a) => h('tr', {}, h('th', {scope: 'row', title: name(a)}, dot(a)), Array.from({length: size}, (_, b) => cell(a, b))))))), h('p.fine', {}, t('lambda.pairs_help'))];
 }
 

@@ -7,7 +7,7 @@ const NEAR = {mouse: 16, touch: 26}, EDGE = 16;
 
 /** Draws in `plot`; near(at or null, x, y) hears of the point below pointer or keys, pick(at) of the one chosen. Returns {draw}. */
 export function pointMap(plot, {name, near, pick}) {
-  const canvas = h('canvas.pointmap', {tabIndex: 0, role: 'img', 'aria-label': name}), brush = canvas.getContext('2d');
+  const canvas = h('canvas.pointmap', {tabIndex: 0, role: 'application', 'aria-label': name}), brush = canvas.getContext('2d');
   plot.append(canvas);
   let spots = [], at = null;
   const show = now => { at = now; now === null ? near(null) : near(now, ...spots[now]); };

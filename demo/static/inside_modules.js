@@ -34,7 +34,7 @@ function drawTerms({terms}) {
   const [own] = terms, {oracle} = view.figures.frames[view.time], cell = value => h('td', {}, percent(value));
   return [h('h4', {}, t('modules.terms')), h('p.sub', {}, t('modules.equation')),
     h('p.equation', {dataset: {accuracy: String(own.accuracy)}}, h('b', {}, percent(own.accuracy)), ` = ${part(own.routing)} × ${part(own.right)} + ${part(1 - own.routing)} × ${part(own.wrong)}`),
-    h('div.tableholder', {}, h('table.numbers', {}, h('caption.hidden', {}, t('modules.terms')), h('thead', {}, h('tr', {}, ['modules.route', 'modules.r', 'modules.right', 'modules.wrong', 'modules.accuracy'].map(key => h('th', {scope: 'col'}, t(key))))),
+    h('div.tableholder', {tabIndex: 0, role: 'group', 'aria-label': t('modules.terms')}, h('table.numbers', {}, h('caption.hidden', {}, t('modules.terms')), h('thead', {}, h('tr', {}, ['modules.route', 'modules.r', 'modules.right', 'modules.wrong', 'modules.accuracy'].map(key => h('th', {scope: 'col'}, t(key))))),
       h('tbody', {}, terms.map((one, at) => h('tr', {class: at ? '' : 'own', dataset: {route: one.route}}, h('th', {scope: 'row'}, one.name), cell(one.routing), cell(one.right), cell(one.wrong), cell(one.accuracy)))))),
     h('p.fine', {}, t('modules.terms_sub'), oracle === null ? '' : t('say.gap') + t('modules.oracle', {percent: percent(oracle)}))];
 }
