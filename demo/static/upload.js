@@ -47,8 +47,9 @@ async function lane() {
 
 function report() {
   if (!upload.skipped.length) return;
-  const lines = upload.skipped.slice(0, 6).map(one => t('upload.skipped_line', {why: problemText({...one, values: {...one.values, name: one.name.split('/').at(-1)}})}));
-  if (upload.skipped.length > 6) lines.push(t('upload.more', {n: upload.skipped.length - 6}));
+  const why = one => t('upload.skipped_line', {why: problemText({...one, values: {...one.values, name: one.name.split('/').at(-1)}})});
+  const all = [...new Set(upload.skipped.map(why))], lines = all.slice(0, 6);  // a full disk is one sentence, not one a file
+  if (all.length > 6) lines.push(t('upload.more', {n: all.length - 6}));
   toast({title: count('upload.left_out', upload.skipped.length), text: count('upload.rest_in', upload.added), items: lines, key: 'skipped', seconds: 0});
 }
 
