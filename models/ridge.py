@@ -1,9 +1,10 @@
 """Exact ridge regression on accumulated statistics: what RanPAC and the ridge routers solve.
 
 The statistics of a task's features H (n, M) and one-hot targets Y (n, C) are G = H^T H and Q = H^T Y. They are kept as a
-square root: rows R (k, M) and targets P (k, C) with R^T R = G and R^T P = Q, k <= min(n, M). That is the same knowledge (no
-photo's own row among it), twice the digits of G, and far fewer bytes while the photos are fewer than M. Stacking the
-roots of tasks adds their statistics, so order and split of the photos do not matter. All work is float64 on the CPU.
+square root: rows R (k, M) and targets P (k, C) with R^T R = G and R^T P = Q, k <= min(n, M). That is the same knowledge, twice
+the digits of G, and far fewer bytes while the photos are fewer than M. R holds the photos' features rotated among each other;
+where photos are few that hides little of one, and of a single photo nothing (nor would G). Stacking the roots of tasks adds
+their statistics, so order and split of the photos do not matter. All work is float64 on the CPU.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def square_root(h: Tensor, y: Tensor) -> Generator[None, None, tuple[Tensor, Ten
     """Rows R (k, M) and targets P (k, C), float32, of features h (n, M) and targets y (n, C): R^T R = H^T H, R^T P = H^T Y."""
     h, y = h.double().cpu(), y.double()
     width, roots = h.shape[1], []
-    for x, t in zip(h.split(BLOCK), y.split(BLOCK), strict=True):
+    parts = max(1, -(-len(h) // BLOCK))  # of nearly equal size: the last photo of 513 is not left alone
+    for x, t in zip(h.tensor_split(parts), y.tensor_split(parts), strict=True):
         u, r = torch.linalg.qr(x)
         roots.append((r, u.T @ t))
         yield None

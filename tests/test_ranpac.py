@@ -71,6 +71,14 @@ def test_no_row_is_a_photo(rng):
     assert nearest < 0.99
 
 
+def test_no_photo_is_left_alone_by_the_blocks(rng):
+    """Of one photo more than a block holds, the last is rotated with others too."""
+    h, y = normal(rng, ridge.BLOCK + 1, ridge.BLOCK + 8), ridge.one_hot(torch.zeros(ridge.BLOCK + 1).long(), 1)
+    rows, _ = result(ridge.square_root(h, y))
+    assert len(rows) == len(h)
+    assert torch.nn.functional.cosine_similarity(rows, h[-1:], dim=-1).abs().max() < 0.99
+
+
 def test_accumulated_equals_batch(rng):
     h, y = normal(rng, 60, 25), ridge.one_hot(torch.arange(60) % 3, 3)
     parts = [result(ridge.square_root(a, b)) for a, b in zip(h.split(13), y.split(13), strict=True)]
