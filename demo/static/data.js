@@ -80,9 +80,10 @@ function newCard(id) {
   name.onkeydown = event => { if (event.key === 'Enter') { event.preventDefault(); name.blur(); } if (event.key === 'Escape') { name.textContent = pretty(nameOf(id)); name.blur(); } };
   name.onblur = () => { const wanted = name.textContent.trim(), old = nameOf(id); if (wanted && wanted !== pretty(old)) edit('rename_class', {class: id, name: wanted}); else name.textContent = pretty(old); };
   const act = (icons, label, run) => h('button', {type: 'button', onclick: run}, icon(icons), label);
-  const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onfocusin: () => { focusClass = id; }, onpointerdown: () => { focusClass = id; }},
+  const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
     h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.quality'),
     h('div.acts', {}, act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), act('trash', t('data.delete_class'), () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))}))));
+  card.addEventListener('focusin', () => { focusClass = id; });  // there is no onfocusin to set
   photoZone(card, () => nameOf(id));
   return card;
 }

@@ -268,7 +268,8 @@ def test_an_uploaded_photo_gets_an_answer(lab, opened, made, four, tmp_path):
     with tab.page.expect_file_chooser() as chooser:
         tab.page.get_by_role("button", name="Ask your own photo").click()
     chooser.value.set_files([str(tmp_path / "new.png")])
-    tab.reads("#view-inside", "It says")
+    tab.reads("#view-inside .askrow", "Your photo")
+    tab.reads("#view-inside .askrow", "answers")
 
 
 def test_a_picture_from_the_clipboard_becomes_a_photo(lab, opened, two):
