@@ -50,7 +50,7 @@ function report() {
   const why = one => t('upload.skipped_line', {why: problemText({...one, values: {...one.values, name: one.name.split('/').at(-1)}})});
   const all = [...new Set(upload.skipped.map(why))], lines = all.slice(0, 6);  // a full disk is one sentence, not one a file
   if (all.length > 6) lines.push(t('upload.more', {n: all.length - 6}));
-  toast({title: count('upload.left_out', upload.skipped.length), text: count('upload.rest_in', upload.added), items: lines, key: 'skipped', seconds: 0});
+  toast({title: count('upload.left_out', upload.skipped.length), text: upload.added ? count('upload.rest_in', upload.added) : '', items: lines, key: 'skipped', seconds: 0});
 }
 
 /** Lets a person choose files or a folder; photos of a folder take the name of the folder they lie in. */

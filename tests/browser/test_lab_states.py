@@ -254,6 +254,8 @@ def test_names_of_classes_are_text_and_nothing_else(lab, opened, made, tmp_path)
     assert "<script>" in found
     assert "<img src=x" in found
     assert "\u202e" not in tab.page.content()
+    side = "(one => one.scrollWidth - one.clientWidth)(document.querySelector('#view-data aside'))"
+    assert tab.page.evaluate(side) <= 0  # a long name is cut, the column keeps its width
     assert tab.page.locator("#view-data script, #view-train script, img[onerror]").count() == 0
     assert alerts == []
 
