@@ -31,10 +31,10 @@ MEASURES = ("effective_rank", "stable_rank", "active", "magnitude", "gradient", 
 PARTS = {"attention": ("q", "k", "v", "proj"), "ffn": ("fc1", "fc2")}
 SPAN = 4.0
 """A value this many times the first task's, or a share of it as small, has the end of the colour scale."""
-LABEL, NARROW = 24, 9
+LABEL, NARROW = 24, 8
 """Columns of a line's name, and on a phone."""
-NUMBERS = 12
-"""Up to so many tasks a cell has its number; beyond, hover and table have it."""
+NUMBERS, NARROW_NUMBERS = 12, 4
+"""Up to so many tasks a cell has its number, and on a phone; beyond, hover and table have it."""
 
 
 def glyph_of(arm: str) -> tuple[str, str]:
@@ -89,8 +89,11 @@ def hover(arm: ArmRun, task: int, words: Mapping[str, str]) -> str:
     return fill(words["plastic.hover"], {"arm": safe(title_of(arm, words)), "task": task + 1, "right": right, "total": total})
 
 
-def heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str], tasks: int) -> dict[str, Any]:
-    """Values of `measure` by matrix and depth (down) and task (across); the blocks are apart. Colour: against task 1."""
+def heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str], tasks: int, most: int = NUMBERS) -> dict[str, Any]:
+    """Values of `measure` by matrix and depth (down) and task (across); the blocks are apart. Colour: against task 1.
+
+    A cell has its number where there are at most `most` tasks.
+    """
     rows, values = table(arm, measure, side)
     blocks = sorted({block for _, block in rows})
     heights = [at + 0.6 * blocks.index(block) for at, (_, block) in enumerate(rows)]
@@ -104,7 +107,7 @@ def heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str], tasks: 
             "hoverongaps": False, "hovertemplate": "%{customdata}<extra></extra>",
             "customdata": [[cell(measure, rows[at], t, values[at], words) for t in seen] for at in mine],
         })  # fmt: skip
-    if tasks <= NUMBERS:
+    if tasks <= most:
         spots = [(t, at) for at in range(len(rows)) for t in seen if values[at][t] is not None]
         data.append({"type": "scatter", "mode": "text", "hoverinfo": "skip", "x": [t + 1 for t, _ in spots],
                      "y": [heights[at] for _, at in spots], "text": [brief(values[at][t]) for t, at in spots],

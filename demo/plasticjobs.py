@@ -20,6 +20,8 @@ from forget_me_not.models.events import Encoded, Event, Finished, TaskStarted
 from forget_me_not.models.problem import Problem
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from forget_me_not.models.core import Source, Stream
     from forget_me_not.models.plasticity.arms import Arm
     from forget_me_not.models.plasticity.streams import Study
@@ -158,13 +160,24 @@ def card(arm: Arm) -> dict[str, Any]:
 
 
 def shown(study: Study) -> list[dict[str, Any]]:
-    """A few digits as each of the first tasks shows them: {"pixels": 64 numbers 0 to 16 by digit, "labels"}."""
-    tasks, found = study.stream.tasks, []
-    for tested in tasks:
+    """A few digits as they are (task None) and as each of the first tasks shows them: [{"task", "pixels", "labels"}].
+
+    pixels: 64 numbers from 0 to 16 by digit.
+    """
+    from forget_me_not.models.plasticity.streams import digits
+
+    first = study.stream.tasks[0].test
+    chosen = first.index[:SHOWN_DIGITS] % len(digits()[0])
+    found = [{"task": None, "pixels": grey(digits()[0][chosen]), "labels": digits()[1][chosen].tolist()}]
+    for t, tested in enumerate(study.stream.tasks):
         samples = tested.test
-        chosen = samples.index[:SHOWN_DIGITS]
-        pixels = samples.source.get(chosen, PIXELS).flatten(1)
-        low, high = float(pixels.min()), float(pixels.max())
-        grey = ((pixels - low) / (high - low) * 16).round().int().tolist()
-        found.append({"pixels": grey, "labels": samples.labels[:SHOWN_DIGITS].tolist()})
+        pixels = samples.source.get(samples.index[:SHOWN_DIGITS], PIXELS)
+        found.append({"task": t, "pixels": grey(pixels), "labels": samples.labels[:SHOWN_DIGITS].tolist()})
     return found
+
+
+def grey(pixels: Tensor) -> list[list[int]]:
+    """Images (B, 1, S, S) as S * S whole numbers from 0 to 16 each."""
+    flat = pixels.flatten(1)
+    low, high = float(flat.min()), float(flat.max())
+    return ((flat - low) / (high - low) * 16).round().int().tolist()

@@ -46,9 +46,8 @@ def routes(session: Session) -> APIRouter:
         now = " ".join(f"{a.status}{a.view.stage}{a.view.done}.{a.view.part:.2f}" for a in arms)
         if stamp == now:
             return _fresh({"stamp": now})
-        label = figures.NARROW if narrow else figures.LABEL
         return _fresh({"stamp": now, **{k: v for k, v in made.items() if k != "created"},
-                       **drawn(arms, made["tasks"], lang, arm, measure, label)})  # fmt: skip
+                       **drawn(arms, made["tasks"], lang, arm, measure, narrow)})  # fmt: skip
 
     @api.post("/plasticity/{tid}/stop")
     async def stop(tid: str) -> Any:
@@ -58,13 +57,14 @@ def routes(session: Session) -> APIRouter:
     return api
 
 
-def drawn(arms: list[ArmRun], tasks: int, lang: str, name: str, measure: str, label: int = figures.LABEL) -> dict[str, Any]:
-    """Figures, sentences and numbers of a start of `tasks` tasks; maps of the arm called `name`."""
+def drawn(arms: list[ArmRun], tasks: int, lang: str, name: str, measure: str, narrow: bool = False) -> dict[str, Any]:
+    """Figures, sentences and numbers of a start of `tasks` tasks; maps of the arm called `name`. narrow: for a phone."""
     say = words(lang)
+    label, most = (figures.NARROW, figures.NARROW_NUMBERS) if narrow else (figures.LABEL, figures.NUMBERS)
     measure = measure if measure in figures.MEASURES else figures.MEASURES[0]
     of = {arm.name: arm for arm in arms}
     chosen = of.get(name) or of.get(DEFAULT) or arms[0]
-    sides = {side: {"figure": figures.heat(chosen, measure, side, say, tasks), "say": say_heat(chosen, measure, side, say),
+    sides = {side: {"figure": figures.heat(chosen, measure, side, say, tasks, most), "say": say_heat(chosen, measure, side, say),
                     "table": numbers(chosen, measure, side)} for side in figures.PARTS}  # fmt: skip
     return {"chosen": chosen.name, "measure": measure, "curves": figures.curves(arms, tasks, say, chosen.name, label),
             "sides": sides, "say": say_curves(arms, say), "verdict": verdict(arms, say),

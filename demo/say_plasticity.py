@@ -44,17 +44,19 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     if found is None:
         return None
     titles = {arm.name: title_of(arm, words) for arm in arms}
-    over = {"count": found.count, "tasks": found.tasks}
+    numbers = {"count": found.count, "tasks": found.tasks}
+    over = {"over": fill(words["plastic.over_many" if found.count > 1 else "plastic.over_one"], numbers)}
     lines = []
     for plain, fresh, gap in found.gaps:
         key = "gap" if gap >= LEAST else "better" if gap <= -LEAST else "no_gap"
         lines.append(fill(words[f"plastic.found_{key}"], {
             **over, "plain": titles[plain], "fresh": titles[fresh], "late": percent(found.late[plain]),
             "held": percent(found.late[fresh]), "points": points(abs(gap)), "least": points(LEAST)}))  # fmt: skip
+    gap_of = {plain: gap for plain, _, gap in found.gaps}
     for arm, plain, gain, share in found.closed:
         shown = {"arm": titles[arm], "plain": titles[plain], "points": points(abs(gain)), "late": percent(found.late[arm])}
         if gain <= 0:
-            key = "closed_none"
+            key = "closed_none" if gap_of.get(plain, 0.0) >= LEAST else "closed_below"
         elif share is None:
             key = "closed_plain"
         else:
@@ -68,7 +70,7 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     groups = {arm.card["group"] for arm in arms}
     if "arrow" in groups and "control" not in groups:
         lines.append(words["plastic.no_control"])
-    return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], **over}
+    return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], **numbers}
 
 
 def points(value: float) -> str:

@@ -72,6 +72,9 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more():
                             "25 points of the ability to learn are gone.")  # fmt: skip
     assert said["lines"] == ["SHRINK_PERTURB reaches 80% and closes 60% of the gap of SGD."]
     assert said["end"] == "One seed: read it as an example."
+    below = verdict([fresh, arm("sgd", *[90] * 4), arm("shrink_perturb", *[88] * 4)], EN)
+    assert below["lines"] == ["SHRINK_PERTURB reaches 88%, 2 points below SGD."]
+    assert verdict([fresh, arm("sgd", 90, 70)], EN)["head"].startswith("On task 2 SGD reaches 70%")
     worse = verdict([fresh, sgd, arm("shrink_perturb", 90, 60, 60, 60)], EN)
     assert worse["lines"] == ["SHRINK_PERTURB reaches 60% and closes nothing of the gap of SGD: 5 points below it."]
     assert "no loss to speak of" in verdict([fresh, arm("sgd", 90, 90, 89, 89)], EN)["head"]
@@ -216,10 +219,11 @@ def test_what_is_offered(web):
     assert names["adam_arrow"]["base"] == "adam"
     assert names["trac"]["deviations"]
     orders, labels = offered["studies"]["permuted_digits"], offered["studies"]["random_labels"]
+    assert [row["task"] for row in orders] == [None, 0, 1, 2]
     assert sorted(orders[0]["pixels"][0]) == sorted(orders[1]["pixels"][0])
     assert orders[0]["pixels"] != orders[1]["pixels"]
     assert labels[0]["pixels"] == labels[1]["pixels"]
-    assert labels[0]["labels"] != labels[1]["labels"]
+    assert labels[2]["labels"] != labels[1]["labels"]
 
 
 def test_arms_of_the_page_give_the_numbers_of_the_command_line(ended):

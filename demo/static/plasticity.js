@@ -7,20 +7,21 @@ import {MEASURES, TRAIN, active, armsNow, begin, cardOf, inspect, state, watch} 
 import {subscribe} from './store.js';
 
 const SIDES = ['attention', 'ffn'], PARTS = {attention: 12, ffn: 6};
+const CIVIDIS = '#00224e, #3b496c, #707173, #a59c74, #fee838';
 const percent = value => value === null || value === undefined ? '' : `${(100 * value).toFixed(1)}%`;
 
 export function mountPlasticity(root) {
   const side = h('aside.card.side', {'aria-label': t('plastic.choose')}), choose = mountChoose(side), digits = h('figure.digits', {'aria-label': t('plastic.digits')});
-  const hero = h('section.plastichero', {}, h('div', {}, h('h1', {}, t('plastic.title')), h('p.lead', {}, t('plastic.lead'))), digits);
+  const hero = h('section.plastichero', {}, h('div', {}, h('h1', {}, t('plastic.title')), h('p.lead', {}, t('plastic.lead')), h('p.sub.prompts', {}, t('plastic.prompts'))), digits);
   const strip = h('section.card.plasticstrip', {'aria-label': t('plastic.status')}), curves = frame(420, t('plastic.curves'), curveTable);
   const maps = Object.fromEntries(SIDES.map(name => [name, frame(name === 'ffn' ? 300 : 420, t(`plastic.side_${name}`), () => mapTable(name))]));
   const which = h('div.choose.plasticwhich'), explain = h('p.sub.explain'), verdict = h('section.card.verdict.found', {'aria-live': 'polite', 'aria-label': t('plastic.verdict')}), cards = h('div.armgrid');
   const shown = h('div.main', {}, strip, h('article.card', {id: 'plastic-curves'}, title(t('plastic.curves'), t('plastic.curves_sub')), curves.parts), verdict,
-    h('article.card', {id: 'plastic-maps'}, title(t('plastic.maps'), t('plastic.maps_sub')), which, explain, h('div.two.maps', {}, SIDES.map(name => h('section', {}, h('h4', {}, t(`plastic.side_${name}`)), maps[name].parts)))),
+    h('article.card', {id: 'plastic-maps'}, title(t('plastic.maps'), t('plastic.maps_sub')), which, h('div.explainrow', {}, explain, h('div.scale', {'aria-hidden': 'true'}, h('span', {}, t('plastic.scale_less')), h('i', {style: {background: `linear-gradient(90deg, ${CIVIDIS})`}}), h('span', {}, t('plastic.scale_more')))), h('div.two.maps', {}, SIDES.map(name => h('section', {}, h('h4', {}, t(`plastic.side_${name}`)), maps[name].parts)))),
     h('article.card', {id: 'plastic-cards'}, title(t('plastic.cards'), t('plastic.cards_sub')), cards));
   const empty = h('article.card.note-card', {}, bud(), h('h3', {}, t('plastic.empty')), h('p.sub', {}, t('plastic.empty_text')));
   root.classList.add('plasticity');
-  root.replaceChildren(hero, h('div.traincols', {}, side, h('div.main', {}, shown, empty)), h('p.fine', {}, t('plastic.prompts')), h('p.fine', {}, t('plastic.fine', {train: TRAIN})));
+  root.replaceChildren(hero, h('div.traincols', {}, side, h('div.main', {}, shown, empty)), h('p.fine', {}, t('plastic.fine', {train: TRAIN})));
   const draw = () => {
     choose(); drawDigits(digits);
     const {now} = state;
@@ -35,7 +36,7 @@ export function mountPlasticity(root) {
     for (const name of SIDES) {
       const {figure, say, table} = now.sides[name], one = maps[name];
       one.plot.hidden = !table.length;
-      one.plot.style.setProperty('--h', `${58 + 27 * Math.max(3, table.length) + 16 * 2}px`);
+      one.plot.style.setProperty('--h', `${90 + (table.length > 6 ? 27 : 36) * Math.max(3, table.length)}px`);
       if (table.length) chart(one.plot, figure, {run: `${now.id}-${name}-${now.measure}`, zoom: false});
       one.tell(say);
     }
@@ -65,7 +66,7 @@ function drawStrip(strip, now) {
 function drawVerdict(card, now) {
   const said = now.verdict;
   card.hidden = !said;
-  fill(card, said, () => said ? [h('div', {}, h('p.label', {}, t('plastic.verdict')), h('p.q', {}, said.head), h('ul', {}, said.lines.map(line => h('li', {}, line))), h('p.sub', {}, h('b', {}, said.end)))] : []);
+  fill(card, [said, active()], () => said ? [h('div', {}, h('p.label', {}, active() ? t('plastic.so_far') : t('plastic.verdict')), h('p.q', {}, said.head), h('ul', {}, said.lines.map(line => h('li', {}, line))), h('p.sub', {}, h('b', {}, said.end)))] : []);
 }
 
 /* ---------- inside ---------- */

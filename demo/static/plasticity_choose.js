@@ -58,7 +58,7 @@ function drawFoot(why) {
 /* ---------- what a task is ---------- */
 export function drawDigits(figure) {
   const study = state.chosen.study, tasks = state.offered?.studies[study];
-  fill(figure, [study, Boolean(tasks)], () => tasks ? [h('figcaption.label', {}, t('plastic.digits')), tasks.map((task, at) => h('div.digitrow', {}, h('span.sub', {}, t('plastic.digit_task', {n: at + 1})), task.pixels.map((pixels, i) => h('span.digit', {}, digit(pixels), study === 'random_labels' ? h('b', {title: t('plastic.digit_label', {label: task.labels[i]})}, String(task.labels[i])) : null))))] : []);
+  fill(figure, [study, Boolean(tasks)], () => tasks ? [h('figcaption.label', {}, t('plastic.digits')), tasks.filter(task => task.task !== null || study === 'permuted_digits').map(task => h('div.digitrow', {}, h('span.sub', {}, task.task === null ? t('plastic.digit_plain') : t('plastic.digit_task', {n: task.task + 1})), task.pixels.map((pixels, i) => h('span.digit', {}, digit(pixels), study === 'random_labels' ? h('b', {title: t('plastic.digit_label', {label: task.labels[i]})}, String(task.labels[i])) : null))))] : []);
 }
 
 function digit(pixels) {

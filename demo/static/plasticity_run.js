@@ -40,25 +40,22 @@ export async function stop() {
 }
 
 /* ---------- the heart beat: only while the tab is seen ---------- */
-let stamp = '', spoken = 0, timer = 0, asking = null;
+let stamp = '', spoken = 0, timer = 0, asking = false, again = false;
 const narrow = () => innerWidth < 760 ? '&narrow=1' : '';
 
 async function look() {
-  if (!state.id || asking) { await asking; if (!state.id || stamp) return; }
-  const id = state.id, asked = `plasticity/${id}?lang=${lang}&arm=${encodeURIComponent(state.arm)}&measure=${state.measure}${narrow()}&stamp=${encodeURIComponent(stamp)}`;
-  asking = get(asked);
+  if (asking || !state.id) { again = Boolean(state.id); return; }
+  const key = () => [state.id, state.arm, state.measure].join(' '), asked = key(), given = stamp;
+  asking = true;
   try {
-    const answer = await asking;
-    asking = null;
-    if (id !== state.id) return;
-    if (answer.curves) { state.now = answer; say(); }
-    if (answer.curves && (answer.measure !== state.measure || state.arm && answer.chosen !== state.arm && armsNow().some(arm => arm.name === state.arm))) return;
-    stamp = answer.stamp;
-    told();
+    const answer = await get(`plasticity/${state.id}?lang=${lang}&arm=${encodeURIComponent(state.arm)}&measure=${state.measure}${narrow()}&stamp=${encodeURIComponent(given)}`);
+    if (asked !== key()) again = true; // chosen anew meanwhile
+    else if (answer.curves) { stamp = answer.stamp; state.now = answer; say(); told(); }
   } catch (error) {
-    asking = null;
-    if (error instanceof Problem && error.status === 404) { state.id = state.now = null; remember(); told(); } else if (!(error instanceof Problem)) console.error(error);
-  }
+    if (!(error instanceof Problem)) console.error(error);
+    else if (error.status === 404) { state.id = state.now = null; remember(); told(); }
+  } finally { asking = false; }
+  if (again) { again = false; await look(); }
 }
 
 function say() {
@@ -70,7 +67,7 @@ async function beat() {
   clearTimeout(timer);
   if (!document.hidden && current() === 'plasticity') {
     if (!state.offered) try { state.offered = await get('plasticity'); keepKnown(); told(); } catch (error) { if (!(error instanceof Problem)) console.error(error); }
-    if (state.offered && state.id && (active() || !state.now || !stamp)) await look();
+    if (state.offered && state.id && (active() || !state.now)) await look();
   }
   timer = setTimeout(beat, active() || !state.offered ? 400 : 1000);
 }
