@@ -59,7 +59,7 @@ function drawAsk(ask) {
     const list = tasks().map(named), order = list.flatMap((name, at) => [at ? t('forget.then') : '', h('b', {}, name)]);
     const [before, after] = t('forget.question', {tasks: '\n', n: run.memory.length, task: named(tasks()[0])}).split('\n');
     const options = Array.from({length: run.memory.length + 1}, (_, n) => [n, String(n)]);
-    return [h('div.asked', {}, h('p.label', {}, t('forget.guess'), ' ', h('span.sub', {}, t('forget.guess_skip'))), h('p.q', {}, before, order, after)),
+    return [h('div.asked', {}, h('p.label', {}, t('forget.guess'), ' ', run.training ? null : h('span.sub', {}, t('forget.guess_skip'))), h('p.q', {}, before, order, after)),
       run.training && run.guess === null ? h('p.sub.noguess', {}, t('forget.no_guess')) : radios(t('forget.guess'), options, run.guess, run.training ? () => {} : guess, 'num', 'nums'),
       run.training ? h('button.btn.go', {type: 'button', dataset: {do: 'again', focus: 'go'}, onclick: again}, t('forget.again')) : h('button.btn.go', {type: 'button', dataset: {do: 'start', focus: 'go'}, onclick: start}, t(run.starting ? 'forget.starting' : 'forget.start'))];
   });

@@ -1,6 +1,6 @@
 /* One lane: a learner, its number, the memory photos, and the curve whose axis is made of the tasks (our own SVG: no library before the first run). */
 import {fill, glyph, h, hueOf, dot, icon} from './dom.js';
-import {count, t} from './i18n.js';
+import {t} from './i18n.js';
 import {frame} from './charts.js';
 import {caption, ended, latest, named, picture, run, task, tasks, titled, upTo, wall} from './forget_run.js';
 
@@ -31,16 +31,17 @@ export function mountLane(method) {
 }
 
 /* ---------- memory photos ---------- */
+const takenBy = task => t('forget.taken', {n: task + 1, task: titled(tasks()[task])});
 function drawMemos(memos, method, mark) {
   fill(memos, [run.pack, run.memory], () => run.memory.map(({photo, class: name}, at) => h('figure.memo.idle', {}, h('div.pic', {}, h('div.flip', {}, h('img.front', {src: picture(photo), alt: t('forget.photo', {n: at + 1, name: caption(name)}), width: 128, height: 128}), h('img.back', {src: picture(photo), alt: ''})), h('span.mark'), h('span.thief')), h('figcaption'))));
   [...memos.children].forEach((memo, at) => {
     const said = mark?.photos[at] ?? null, state = said?.state ?? 'idle', name = caption(run.memory[at].class);
-    if (!fill(memo.lastChild, [state, said?.says ?? null], () => state === 'idle' || state === 'right' ? [h('span', {}, name), state === 'right' ? h('span.hidden', {}, t('forget.right')) : null] : [h('i', {}, t('forget.says')), h('b', {}, caption(said.says)), h('span.hidden', {}, t(state === 'lost' ? 'forget.lost' : 'forget.not_yet'))])) return;
+    if (!fill(memo.lastChild, [state, said?.says ?? null, said?.by ?? null], () => state === 'idle' || state === 'right' ? [h('span', {}, name), state === 'right' ? h('span.hidden', {}, t('forget.right')) : null] : [h('i', {}, t('forget.says')), h('b', {}, caption(said.says)), h('span.hidden', {}, t(state === 'lost' ? 'forget.lost' : 'forget.not_yet'), state === 'lost' ? [t('say.stop'), t('say.gap'), takenBy(said.by)] : null)])) return;
     memo.className = `memo ${state}`;
     memo.dataset.state = state;
     const [, sign, thief] = memo.firstChild.children;
     sign.replaceChildren(...state === 'idle' ? [] : [icon(state === 'right' ? 'check' : 'cross')]);
-    thief.replaceChildren(...said?.by === null || said?.by === undefined ? [] : [Object.assign(dot(said.by), {title: t('forget.taken', {n: said.by + 1, task: titled(tasks()[said.by])})})]);
+    thief.replaceChildren(...said?.by === null || said?.by === undefined ? [] : [Object.assign(dot(said.by), {title: takenBy(said.by)})]);
   });
 }
 

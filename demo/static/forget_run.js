@@ -28,7 +28,7 @@ export const picture = photo => `packs/${run.pack}/${photo}.webp`;
 export async function open() {
   try {
     run.packs = (await get('packs')).packs;
-    const before = wall ? null : remembered();
+    const before = demo ? null : remembered();
     run.pack = run.packs.some(one => one.name === before?.pack) ? before.pack : run.packs[0]?.name ?? null;
     run.seed = before?.seed ?? pack()?.seed ?? 0;
     if (before?.training) { Object.assign(run, {training: before.training, guess: before.guess ?? null, position: Infinity}); }
