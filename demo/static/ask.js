@@ -23,7 +23,7 @@ export function mountAsk(card) {
     if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
     fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method)], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
   };
-  draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
+  draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
   return draw;
 }
 

@@ -25,7 +25,7 @@ export function mountInside(root) {
   root.replaceChildren(which, body, empty);
   const drawAsk = mountAsk(ask), askAt = at => drawAsk.ask(view, {at, point: view.data.points[at]});
   const parts = new Map([[cloud, mountCloud(cloud, askAt)], [matrix, mountMatrix(matrix, askAt)], [modules, mountModules(modules)], [ask, drawAsk], [masks, mountMasks(masks)], [lambda, mountLambda(lambda)]]), near = new Set();
-  const watch = new IntersectionObserver(seen => { seen.forEach(one => one.isIntersecting ? near.add(one.target) : near.delete(one.target)); changed(); }, {rootMargin: '200px'});
+  const watch = new IntersectionObserver(seen => { seen.forEach(one => one.isIntersecting ? near.add(one.target) : near.delete(one.target)); changed(); });
   parts.forEach((_, card) => watch.observe(card));
 
   subscribe(() => {
@@ -38,7 +38,7 @@ export function mountInside(root) {
     fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null, Boolean(store.project?.classes.length)], () => drawEmpty(run));
     if (!view.data || !root.offsetWidth) return;
     drawScrub(stick, run, leak);
-    parts.forEach((draw, card) => { if (near.has(card) || !card.dataset.drawn) { card.dataset.drawn = view.run.id; draw(view); } });  // what is out of sight waits until it comes near
+    parts.forEach((draw, card) => { if (near.has(card) || card === ask || card.dataset.drawn !== view.run.id) { card.dataset.drawn = view.run.id; draw(view); } });  // what is out of sight waits until it comes near
   });
   new IntersectionObserver(seen => seen.some(one => one.isIntersecting) && changed()).observe(root);
 }

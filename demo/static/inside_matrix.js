@@ -1,10 +1,11 @@
 /* The accuracy matrix at the moment shown; a cell opens the photos of that task that flipped, and what they are taken for. */
 import {photoUrl} from './api.js';
-import {chart, frame} from './charts.js';
+import {frame} from './charts.js';
 import {dot, fill, h, icon, pretty, segmented, title} from './dom.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {frameNow, moveTo, saidOf, view} from './inside.js';
+import {drawGrid} from './inside_grid.js';
 import {changed} from './store.js';
 
 const MOST = 24;
@@ -13,7 +14,7 @@ let since = 'row';
 export function mountMatrix(card, askAt) {
   const matrix = frame(400, t('charts.matrix'), table), pick = h('div.choose.columns'), flips = h('div.flips', {'aria-live': 'polite'});
   card.replaceChildren(title(t('charts.matrix'), t('inside.matrix_sub')), ...matrix.parts, h('hr.rule'), pick, flips);
-  const on = {click: event => { const {x, y} = event.points[0]; if (!Number.isInteger(x) || !Number.isInteger(y) || x > y) return; view.task = x; moveTo(y); }};
+  matrix.plot.classList.add('flow');
   let painted = null;
   return () => {
     const task = column(), options = Array.from({length: view.time + 1}, (_, at) => [at, String(at + 1), taskName(view.run.tasks?.[at], at)]);
@@ -23,9 +24,9 @@ export function mountMatrix(card, askAt) {
     const key = JSON.stringify([view.run.id, view.time, view.how, task, matrix.plot.offsetWidth]);
     if (painted === key || !matrix.plot.offsetWidth) return;
     painted = key;
-    const {matrix: figure, say} = frameNow(), box = {type: 'rect', x0: task - .47, x1: task + .47, y0: view.time - .46, y1: view.time + .46, line: {width: 3, color: '@brand'}, fillcolor: 'rgba(0,0,0,0)'};
-    chart(matrix.plot, {data: figure.data, layout: {...figure.layout, shapes: [...figure.layout.shapes ?? [], box]}}, {run: `${view.run.id}-when`, zoom: false, on});
+    const {say} = frameNow(), last = view.figures.frames.at(-1), whole = (view.how === 'published' && last.published ? last.published : last.photo).matrix, cut = row => row > view.time;
     matrix.tell(say);
+    drawGrid(matrix.plot, {data: [{...whole.data[0], z: whole.data[0].z.map((row, at) => cut(at) ? row.map(() => null) : row)}, whole.data[1]]}, {chosen: [task, view.time], pick: (x, y) => { view.task = x; moveTo(y); }, axes: [t('figure.asked'), t('figure.after')], names: at => taskName(view.run.tasks?.[at], at)});
   };
 }
 

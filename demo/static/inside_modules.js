@@ -1,9 +1,10 @@
 /* Which module answers whom, and what the accuracy is made of: r x right + (1 - r) x wrong, for every router the run reports. */
-import {chart, frame} from './charts.js';
+import {frame} from './charts.js';
 import {bud, fill, h, segmented, title} from './dom.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {frameNow, percent, view} from './inside.js';
+import {drawGrid} from './inside_grid.js';
 import {changed, titleOf} from './store.js';
 
 let shown = 'chosen';
@@ -12,6 +13,7 @@ export function mountModules(card) {
   const choose = h('div.choose'), map = frame(400, t('modules.title'), table), terms = h('div.terms'), none = h('div.nothing', {hidden: true});
   const whole = h('div.modulesrow', {}, h('div', {}, choose, map.parts), terms);
   card.replaceChildren(title(t('modules.title'), t('modules.sub')), whole, none);
+  map.plot.classList.add('flow');
   let painted = null;
   return () => {
     const now = frameNow(), has = Boolean(now.chosen);
@@ -25,8 +27,8 @@ export function mountModules(card) {
     const key = JSON.stringify([view.run.id, view.time, view.how, shown, map.plot.offsetWidth]);
     if (painted === key || !map.plot.offsetWidth) return;
     painted = key;
-    chart(map.plot, now[shown], {run: `${view.run.id}-modules`, zoom: false});
     map.tell(now.say_modules);
+    drawGrid(map.plot, now[shown], {axes: [t('inside.module_axis'), t('inside.task_axis')], names: at => taskName(view.run.tasks?.[at], at)});
   };
 }
 
