@@ -13,7 +13,7 @@ export function mountLane(method) {
   const output = h('output', {}, '–'), what = h('span'), memos = h('div.memos'), height = wall ? 330 : 190;
   const chart = frame(height, t('forget.curve'), () => table(method));
   const node = h('article.card.lane', {id: `lane-${method}`, 'aria-label': t(`forget.lane_${method}`)},
-    h('header.head', {}, h('div', {}, glyph(method), h('h3', {}, t(`forget.lane_${method}`)), h('p.sub', {}, t(`forget.lane_${method}_sub`))), h('p.big', {}, output, what)),
+    h('header.head', {}, h('div', {}, glyph(method), h('h2', {}, t(`forget.lane_${method}`)), h('p.sub', {}, t(`forget.lane_${method}_sub`))), h('p.big', {}, output, what)),
     memos, chart.parts);
   new ResizeObserver(() => draw()).observe(chart.plot);
   function draw() {

@@ -88,7 +88,7 @@ def test_the_wall_shows_lanes_scrubber_and_verdict_alone(lab, opened):
     assert tab.page.locator("#view-forget").locator(".hero, .ask, .btn").count() == 0
     assert not tab.page.locator("#story [role=tab]").first.is_visible()
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 1920
-    assert min(tab.page.evaluate(SIZE, place) for place in (".memo figcaption", ".verdict .q", ".lane h3")) >= 24
+    assert min(tab.page.evaluate(SIZE, place) for place in (".memo figcaption", ".verdict .q", ".lane h2")) >= 24
 
 
 def test_in_japanese_on_a_phone(lab, opened):
