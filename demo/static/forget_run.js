@@ -165,7 +165,7 @@ export function mode() {
   if (!finished()) return run.position >= head() - 1e-6 ? 'live' : 'behind';
   return ended() ? 'recorded' : 'playing';
 }
-const seconds = () => LANES.reduce((sum, method) => sum + (run.lanes[method]?.seconds ?? 0), 0);
+const seconds = () => Math.max(0, ...LANES.map(method => run.lanes[method]?.seconds ?? 0));  // both take turns, so the longer clock holds the other's turns too
 const modeText = () => run.starting || !run.training ? null : !Object.keys(run.lanes).length ? t('mode.queued') : t(`mode.${mode()}`, {seconds: seconds().toFixed(1)});
 
 function tellHeader() {
