@@ -68,14 +68,18 @@ def curves(arms: Sequence[ArmRun], tasks: int, words: Mapping[str, str], chosen:
     lowest = min((v for trace in data for v in trace["y"]), default=0.4)
     floor = max(0.0, min(0.8, math.floor(lowest * 10) / 10 - 0.05))
     gap = min(LABEL_GAP, 1 / max(1, len(ends))) * (1.03 - floor)
+    ahead = max((len(arm.accuracy) for arm in lines), default=1)  # names stand in one column, so that none covers a line
+    threads = [{"type": "line", "x0": len(lines[number].accuracy), "x1": ahead, "y0": value, "y1": at, "layer": "below",
+                "line": {"color": "@line-strong", "width": 1, "dash": "dot"}}
+               for number, value, at in apart(ends, gap) if len(lines[number].accuracy) < ahead]  # fmt: skip
     notes = [
-        note(f"<b>{percent(value)}</b>  {safe(fit(title_of(lines[number], words), label))}", x=len(lines[number].accuracy), y=at,
+        note(f"<b>{percent(value)}</b>  {safe(fit(title_of(lines[number], words), label))}", x=ahead, y=at,
              xanchor="left", xshift=14, font={"color": "@ink", "size": 14})
         for number, value, at in apart(ends, gap)
     ]  # fmt: skip
     end = max(tasks, 2)
     layout = base_layout(l=52, r=224 if ends else 24, t=14, b=50) | {
-        "annotations": notes,
+        "annotations": notes, "shapes": threads,
         "xaxis": axis(range=[0.8, end + 0.08], dtick=1 if end <= 20 else 5, tick0=1, showgrid=False,
                       title={"text": words["plastic.after"], "standoff": 6, "font": {"size": 14}}),
         "yaxis": axis(range=[floor, 1.03], tickformat=".0%", dtick=0.2 if floor < 0.3 else 0.1),

@@ -105,6 +105,8 @@ def test_lines_are_ink_told_apart_by_dash_and_marker_and_named_at_their_ends():
     assert "@t" not in json.dumps(figure)
     texts = [n["text"] for n in figure["layout"]["annotations"]]
     assert texts == ["<b>91%</b>  FRESH", "<b>80%</b>  ADAM", "<b>70%</b>  SGD"]
+    assert {n["x"] for n in figure["layout"]["annotations"]} == {2}
+    assert [(s["x0"], s["x1"], s["y0"]) for s in figure["layout"]["shapes"]] == [(1, 2, 0.8)]  # Adam is behind
     assert figure["layout"]["xaxis"]["range"][1] > 10
     assert say_curves(arms, EN) == ("Accuracy on the newest task. FRESH: 90% on task 1, 91% on task 2; "
                                     "SGD: 90% on task 1, 70% on task 2; ADAM: 80% on task 1.")  # fmt: skip
