@@ -285,6 +285,19 @@ def test_importing_the_server_and_its_page_loads_no_torch():
     assert done.stdout.strip() == "set()"
 
 
+def test_gradio_makes_no_stubs_while_the_lab_opens():
+    code = """if True:
+        import ast, inspect
+        from forget_me_not.demo import server
+        made, segment, known = [], ast.get_source_segment, inspect.getfile
+        ast.get_source_segment = lambda *a, **k: made.append(1) or segment(*a, **k)  # a stub begins with the class's source
+        with server.no_stubs():
+            import gradio
+        print(len(made), inspect.getfile is known)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == ["0", "True"]
+
+
 def test_the_lab_opens_stays_small_and_closes(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
