@@ -49,7 +49,7 @@ async function refresh() {
   try {
     const asked = new URLSearchParams({lang, stream: state.stream, picked: state.picked}), answer = await get(`projects/${id}/compare?${asked}`);
     if (id === store.project?.id && JSON.stringify(answer) !== JSON.stringify(state.answer)) state.answer = answer;
-  } catch (error) { if (error.status === undefined) console.error(error); }
+  } catch (error) { state.stale = true; if (error.status === undefined) console.error(error); } // asked again soon
   finally { state.asking = false; changed(); }
 }
 
