@@ -160,8 +160,8 @@ def bound_of(board: Sequence[Row]) -> Row | None:
 
 
 def percent(value: float | None) -> str:
-    """A share in per cent with one decimal, without the sign."""
-    return "–" if value is None else f"{100 * value:.1f}"
+    """A share in per cent with one decimal, without the sign; a half goes up, as the page rounds it."""
+    return "–" if value is None else f"{math.floor(1000 * value + 0.5 + 1e-9) / 10:.1f}"
 
 
 def say(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str]) -> str:

@@ -202,3 +202,11 @@ def test_from_three_common_seeds_on_steady_differences_are_no_chance():
     assert second(2, 3, 4).tied
     # 6, 7, 6: mean 0.3167 > 4.303 * 0.0289 * sqrt(4/3) = 0.1435
     assert not second(6, 7, 6).tied
+
+
+SHOWN = [(52 / 64, "81.3"), (0.0, "0.0"), (1.0, "100.0"), (None, "–"), (-0.02, "-2.0"), (0.3, "30.0")]
+
+
+@pytest.mark.parametrize(("value", "shown"), SHOWN)
+def test_numbers_are_rounded_as_the_page_rounds_them(value, shown):
+    assert compare.percent(value) == shown

@@ -33,7 +33,7 @@ table.matrix { width: auto; border-collapse: separate; border-spacing: 3px; }
 .matrix td { border: 0; border-radius: 6px; min-width: 52px; text-align: center; } .matrix th { border: 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 6px 20px; margin: 0; }
 dt { font-weight: 650; } dd { margin: 0; color: var(--ink2); }
-svg { width: 100%; max-width: 720px; height: auto; } td:first-of-type { white-space: nowrap; }
+svg { width: 100%; max-width: 720px; height: auto; } td { white-space: nowrap; }
 .runs { display: grid; gap: 16px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 460px), 1fr)); }
 .runs .card { margin: 0; } .runs .sub { font-size: 14px; }
 @media (max-width: 640px) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: 8px; } }
@@ -140,7 +140,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 def order(one: Result, words: Mapping[str, str]) -> str:
     """The tasks with their classes, in the order of learning."""
-    items = "".join(f"<tr><th scope='row'>{_e(task_name(one, t, words))}</th><td style='text-align:left'>"
+    items = "".join(f"<tr><th scope='row'>{_e(task_name(one, t, words))}</th><td style='text-align:left;white-space:normal'>"
                     f"{_e(', '.join(task['classes']))}</td></tr>" for t, task in enumerate(one.tasks))  # fmt: skip
     return f"<table><tbody>{items}</tbody></table>"
 
