@@ -17,6 +17,8 @@ ACCURACIES = (("oracle", *UPPER), ("accuracy", *ASKED), ("routing", *LOWER))
 SHAPES = (("overlap", "@ink-2", "longdash", "triangle-up"), ("zeros", *UPPER), ("turns", *ASKED), ("displacement", *LOWER))
 MEASURES = ("zeros", "displacement", "overlap", "turns", "routing", "accuracy", "oracle")
 """Measure, colour, dash, marker. The one asked about is blue; no task's colour, for none of this belongs to a task."""
+NEEDED = 20
+"""Seeds below which a recorded grid gets no verdict."""
 EMPTY = 0.5
 """Share of exact zeros from which on the caption says that modules are running empty."""
 
@@ -28,7 +30,7 @@ def draw(grid: Grid, words: Words, verdict: bool = False) -> dict[str, Any]:
     return {
         "levels": lines(known, ACCURACIES, words), "shapes": lines(known, SHAPES, words), "rows": rows,
         "caption": caption(known, words, grid["seeds"]), "claim": words["lambda.claim"],
-        "verdict": holds(grid["rows"], words) if verdict and len(known) == len(rows) else None,
+        "verdict": holds(grid["rows"], words) if verdict and len(known) == len(rows) and grid["seeds"] >= NEEDED else None,
         **{k: grid[k] for k in ("grid", "seeds", "done", "total", "state", "problem", "tasks")},
     }  # fmt: skip
 

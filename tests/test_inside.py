@@ -285,9 +285,15 @@ def filled(seeds, effect):
 
 @pytest.mark.parametrize(("effect", "holds"), [((0.1, 0.01), True), ((0.01, 0.2), False), ((0.0, 0.0), False)])
 def test_the_claim_holds_only_where_every_interval_lies_on_its_side(effect, holds):
-    drawn = figures_lambda.draw(filled(6, effect), ENGLISH, verdict=True)
+    drawn = figures_lambda.draw(filled(20, effect), ENGLISH, verdict=True)
     assert drawn["verdict"]["holds"] is holds
     assert drawn["verdict"]["word"] == ENGLISH["lambda.holds" if holds else "lambda.fails"]
+
+
+def test_fewer_than_twenty_seeds_are_shown_without_a_verdict():
+    drawn = figures_lambda.draw(filled(19, (0.1, 0.01)), ENGLISH, verdict=True)
+    assert drawn["verdict"] is None
+    assert drawn["seeds"] == 19
 
 
 def test_peoples_own_photos_get_no_verdict_and_a_caption_from_the_numbers():
@@ -355,7 +361,7 @@ def page(lab, tmp_path):
     request, _ = lab["tosca"]
     home = request.folder.parent.parent
     (tmp_path / "toys").mkdir()
-    write_json(tmp_path / "toys" / "lambda.json", filled(6, (0.1, 0.01)))
+    write_json(tmp_path / "toys" / "lambda.json", filled(20, (0.1, 0.01)))
     write_json(tmp_path / "toys" / "pack.json", {"title": {"en": "Toys", "ja": "おもちゃ"}})
     app = fastapi.FastAPI()
     app.include_router(routes_inside.inside_routes(Session(home, Client(home)), tmp_path))
