@@ -216,8 +216,9 @@ def test_inside_and_ask(session, project, tmp_path):
     count = len(made_["points"])
     assert count == made_["total"] == sum(rows(session, rid)[1][1])
     for name in ("before", "after"):
-        for kind in ("tsne", "pca"):
-            assert len(made_[name][kind]) == count
+        assert len(made_[name]["pca"]) == count
+        assert made_[name]["tsne"]
+        assert all(len(places) == count for places in made_[name]["tsne"].values())
     assert [len(f["class"]) for f in made_["frames"]] == [rows(session, rid)[0][1][0], count]
     last = made_["frames"][-1]
     right = [made_["classes"][c] == p["class"] for c, p in zip(last["class"], made_["points"], strict=True)]
@@ -257,6 +258,7 @@ def test_unknown_commands_and_noise_do_not_end_the_worker(session):
 def test_a_second_worker_leaves_the_runs_of_the_first_alone(session, project):
     (rid,) = train(session, project, "tosca", settings=LONG)
     until(lambda: "Step" in kinds(session, rid))
+    session.control(rid, "pause")  # it stays the first one's for as long as the second needs to start
     other = client_for(session.home)
     other.start()
     try:
