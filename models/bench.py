@@ -65,6 +65,8 @@ QUALITY = (
                                           "displacement": ">= 0.12"}),
     Entry("tosca published", "tosca", {"preset": "published"}, {"last_accuracy": "", "oracle_accuracy": ""}),
     Entry("finetune", "finetune", bars={"last_accuracy": "<= 0.75", "forgetting": ">= 0.25"}),
+    Entry("ranpac", "ranpac", bars={"last_accuracy": ">= 0.87"}),
+    Entry("router_ridge_product", "router_ridge_product", bars={"last_accuracy": "", "oracle_accuracy": ""}),
     Entry("joint", "joint", bars={"last_accuracy": ""}),
 )  # fmt: skip
 
