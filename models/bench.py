@@ -60,14 +60,18 @@ class Entry:
 
 
 QUALITY = (
-    Entry("simplecil", "simplecil", bars={"last_accuracy": ">= 0.865"}),
-    Entry("tosca starter", "tosca", bars={"last_accuracy": ">= 0.86", "oracle_accuracy": ">= 0.935", "zeros": ">= 0.2",
-                                          "displacement": ">= 0.12"}),
-    Entry("tosca published", "tosca", {"preset": "published"}, {"last_accuracy": "", "oracle_accuracy": ""}),
+    Entry("simplecil", "simplecil", bars={"last_accuracy": ">= 0.865", "forgetting": ""}),
     Entry("finetune", "finetune", bars={"last_accuracy": "<= 0.75", "forgetting": ">= 0.25"}),
-    Entry("ranpac", "ranpac", bars={"last_accuracy": ">= 0.87"}),
-    Entry("router_ridge_product", "router_ridge_product", bars={"last_accuracy": "", "oracle_accuracy": ""}),
-    Entry("joint", "joint", bars={"last_accuracy": ""}),
+    Entry("linear_probe", "linear_probe", bars={"last_accuracy": "", "forgetting": ""}),
+    Entry("tosca starter", "tosca", bars={"last_accuracy": ">= 0.86", "oracle_accuracy": ">= 0.935", "zeros": ">= 0.2",
+                                          "displacement": ">= 0.12", "forgetting": "", "routing_accuracy": "",
+                                          "batch_vote_accuracy": ""}),
+    Entry("tosca published", "tosca", {"preset": "published"},
+          {"last_accuracy": "", "oracle_accuracy": "", "forgetting": "", "routing_accuracy": "", "batch_vote_accuracy": ""}),
+    Entry("ranpac", "ranpac", bars={"last_accuracy": ">= 0.87", "forgetting": ""}),
+    Entry("router_ridge_product", "router_ridge_product",
+          bars={"last_accuracy": "", "oracle_accuracy": "", "forgetting": "", "routing_accuracy": ""}),
+    Entry("joint", "joint", bars={"last_accuracy": "", "forgetting": ""}),
 )  # fmt: skip
 
 
