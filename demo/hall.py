@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 import threading
@@ -54,7 +55,8 @@ class Hall:
                 registry.load_plugin(path)
             except Problem as problem:
                 print(f"plug-in left out: {problem}", file=sys.stderr)  # noqa: T201 - the log
-        write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
+        with contextlib.suppress(Problem, OSError):  # on a full disk the cards written last time have to do
+            write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
         for folder in sorted((self.home / "runs").glob("*/")):
             status = read_json(folder / "status.json", {})
             if status.get("status") in UNFINISHED and (job := Job.open(folder)) and job.take():
@@ -75,7 +77,8 @@ class Hall:
     @property
     def idle(self) -> bool:
         """Whether only a command can bring new work."""
-        return self.vit is not None and not any(study.pending for study in self.studies.values())
+        waiting = any(job.unsaid for job in self.jobs.values())
+        return self.vit is not None and not waiting and not any(study.pending for study in self.studies.values())
 
     def step(self) -> None:
         """One step of the run, or picture, that has had the least time."""
@@ -90,6 +93,10 @@ class Hall:
             if study.finished:
                 del self.studies[study.id]
         for job in [j for j in self.jobs.values() if j.over]:
+            if job.unsaid:
+                job.set(job.status, job.problem)
+            if job.unsaid:
+                continue
             job.release()
             del self.jobs[job.id]
 

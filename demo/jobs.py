@@ -37,6 +37,7 @@ class Job:
         self.restarted = bool(said.get("restarted"))
         self.tries = int(said.get("tries", 0))
         self.used = 0.0  # seconds it has had, for fair turns
+        self.unsaid = False  # whether its status could not be written
         self._stop = False
         self._pause_after_task = False
         self._steps: Iterator[Event | None] | None = None
@@ -90,8 +91,9 @@ class Job:
         said = {"status": status, "problem": self.problem, "restarted": self.restarted, "tries": self.tries, "t": time.time()}
         try:
             write_json(self.folder / "status.json", said)
-        except (Problem, OSError):  # nothing more can be said on a full disk
-            traceback.print_exc()
+            self.unsaid = False
+        except (Problem, OSError):  # a full disk: the hall says it again once there is room
+            self.unsaid = True
 
     def control(self, what: str) -> None:
         """Pause, resume, step (to the end of this task) or stop; what makes no sense now changes nothing."""

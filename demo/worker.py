@@ -8,6 +8,7 @@ the page keeps in a log. When its input ends the worker ends; runs go on from th
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import queue
@@ -18,7 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from forget_me_not.models.problem import Problem
 
@@ -32,6 +33,7 @@ class Wire:
     def __init__(self):
         self._out = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        sys.stderr = sys.stdout = _Log(sys.stderr)
         self._lock = threading.Lock()
         self.commands: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()  # None: the input has ended
 
@@ -58,6 +60,26 @@ class Wire:
         self.commands.put(None)
         time.sleep(GRACE)
         os._exit(0)
+
+
+class _Log:
+    """Standard error for what is worth keeping; a log that cannot be written, on a full disk, must not end the worker."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def answer(do: Callable[[Mapping[str, Any]], Any], command: Mapping[str, Any]) -> dict[str, Any]:
