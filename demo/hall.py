@@ -46,6 +46,7 @@ class Hall:
         self._encoders: dict[str, Source] = {}
         self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
         self._told = 0.0
+        self._unsaid: dict[str, Any] = {}
         self._queue: list[str] = []
 
     def open(self) -> None:
@@ -55,6 +56,7 @@ class Hall:
                 registry.load_plugin(path)
             except Problem as problem:
                 print(f"plug-in left out: {problem}", file=sys.stderr)  # noqa: T201 - the log
+        self.say({"status": {"unsaid": {}}})  # what a worker before this one said no longer counts
         with contextlib.suppress(Problem, OSError):  # on a full disk the cards written last time have to do
             write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
         for folder in sorted((self.home / "runs").glob("*/")):
@@ -99,6 +101,15 @@ class Hall:
                 continue
             job.release()
             del self.jobs[job.id]
+        self._tell_unsaid()
+
+    def _tell_unsaid(self) -> None:
+        """What a full disk does not take, the page hears over the wire."""
+        stuck = [job for job in self.jobs.values() if job.unsaid]
+        unsaid = {j.id: {"status": j.status, "problem": j.problem, "restarted": j.restarted} for j in stuck}
+        if unsaid != self._unsaid:
+            self._unsaid = unsaid
+            self.say({"status": {"unsaid": unsaid}})
 
     def close(self) -> None:
         """Lets go of every run as it is; the next worker takes them up."""

@@ -119,7 +119,7 @@ class Session:
 
     def status(self, rid: str) -> dict[str, Any]:
         """Where a run stands, without its tasks: {"status", "problem", "restarted", "place"}."""
-        said = read_json(self.home / "runs" / rid / "status.json", {})
+        said = self.client.status.get("unsaid", {}).get(rid) or read_json(self.home / "runs" / rid / "status.json", {})
         return {"status": said.get("status", "queued"), "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
                 "place": dict(self.client.status["queue"]).get(rid, 0)}  # fmt: skip
 
