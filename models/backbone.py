@@ -208,7 +208,8 @@ def random_vit(*, depth: int = 3, width: int = 64, heads: int = 4, patch: int = 
             img_size=size or 2 * patch, patch_size=patch, embed_dim=width, depth=depth, num_heads=heads, num_classes=0,
             init_values=layer_scale,
         )  # fmt: skip
-        for parameter in network.parameters():  # timm draws weights of .02; these make attention matter
-            if parameter.ndim > 1:
-                nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5)
+    draw = torch.Generator().manual_seed(seed)  # of its own: how much timm itself draws differs from version to version
+    for parameter in network.parameters():  # timm draws weights of .02; these make attention matter
+        if parameter.ndim > 1:
+            nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=draw)
     return FrozenViT(network, f"random_{depth}x{width}_p{patch}_s{seed}", (0.5,) * 3, (0.5,) * 3)

@@ -57,7 +57,7 @@ function pick(key) {
   const row = state.answer?.rows.find(one => one.key === key);
   if (!row || row.bound) return;
   state.picked = state.picked === key ? '' : key;
-  if (state.picked && store.runs.has(row.run)) show(row.run);
+  if (state.picked) show(row.run);
   state.stale = true;
   changed();
 }

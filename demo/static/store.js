@@ -61,7 +61,7 @@ async function followRuns() {
   for (const info of newest.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
   const place = run => (store.cards ?? []).findIndex(card => card.name === run.method);
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
-  if (!store.runs.has(picked)) store.shown = [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
+  store.shown = store.runs.has(picked) ? picked : [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
   changed();
 }
 
@@ -101,9 +101,9 @@ export async function command(run, what) {
   changed();
 }
 
-/** Shows one run everywhere; what a person has picked stays until the run is gone. */
+/** Shows one run everywhere, at once or as soon as the page has heard of it; what a person has picked stays until the run is gone. */
 let picked = null;
-export function show(id) { picked = store.shown = id; changed(); }
+export function show(id) { picked = id; if (store.runs.has(id)) store.shown = id; changed(); }
 export const shownRun = () => store.runs.get(store.shown) ?? null;
 export const cardOf = method => store.cards?.find(card => card.name === method) ?? null;
 export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
