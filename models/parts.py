@@ -1,8 +1,12 @@
-"""What methods with small parts inside the blocks have in common: one set of parts for all tasks, or one a task."""
+"""What methods with small parts inside the blocks have in common: one set of parts for all tasks, or one a task.
+
+A method is one of the two with a kind of part, and says what its settings start at; the ranges of those settings are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -11,12 +15,20 @@ from forget_me_not.models.adapters import Parts, below, first_block, tensors, th
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
 from forget_me_not.models.descent import descend, photos_a_pass
-from forget_me_not.models.head import NEW_ROWS, Head
+from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.layers import Params
 from forget_me_not.models.memory import Memory
-from forget_me_not.models.routing import ROUTERS
+from forget_me_not.models.registry import Slider
+from forget_me_not.models.routing import ROUTERS, pick
 
-Loss = Callable[[Tensor, Tensor, Sequence[int]], Tensor]
+Blocks = Annotated[int, Slider(1, 24, 1, expert=False)]
+Rank = Annotated[int, Slider(1, 256, 1)]
+Epochs = Annotated[int, Slider(1, 100, 1, expert=False)]
+Rate = Annotated[float, Slider(1e-5, 1, log=True, expert=False)]
+Photos = Annotated[int, Slider(1, 256, 1)]
+Sharpness = Annotated[float, Slider(0.1, 100, log=True)]
+Loss = Literal["full", "masked"]
+Router = Literal["prototype", "entropy", "energy", "logit", "product"]
 
 PORTION = 4
 """Photos tested at once: each new one goes through the blocks once a task learnt."""
@@ -31,17 +43,25 @@ ROUTE: dict[str, Callable[[Tensor, Tensor, Memory], Tensor]] = {
 
 
 class SharedParts:
-    """One set of parts and one head for all tasks, trained on and on. kind: the edit; scale: of the cosine head (learnt)."""
+    """One set of parts of a kind and one head for all tasks, trained on and on; descent: epochs, lr and batch.
 
-    def __init__(self, vit: FrozenViT, kind: type[Parts], *, blocks: int, rank: int, scale: float, loss: Loss, **descent):
+    Args:
+    epochs: Passes over the photos of a task.
+    lr: Learning rate of SGD with momentum 0.9, cosine per step.
+    batch: Photos in a training step.
+    scale: Starting sharpness of the cosine head (learnt).
+    loss: Cross-entropy over all classes seen or only the task's own.
+    """
+
+    def __init__(self, vit: FrozenViT, kind: type[Parts], *, blocks: int, rank: int, scale: float, loss: str, **descent):
         first = first_block(vit, blocks)
-        self.kind, self.blocks, self.rank, self.loss = kind, range(first, vit.depth), rank, loss
+        self.kind, self.blocks, self.rank, self.loss = kind, range(first, vit.depth), rank, CROSS_ENTROPY[loss]
         self.width, self.device, self.reads = vit.width, vit.device, Reads(cut=first, query=True)
         self.descent = {"micro": photos_a_pass(vit.depth - first), **descent}
         self.values: Params = {}
         self.head, self.scale = Head(), torch.tensor(scale, device=vit.device)
 
-    def learn(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
+    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         """Trains copies of parts, head and scale on a task; new rows start at the class means of the frozen feature."""
         values = self.values or self.kind.new(self.blocks, self.width, self.rank, rng)
         values = {k: v.clone().to(self.device) for k, v in values.items()}
@@ -72,19 +92,30 @@ class SharedParts:
 
 
 class TaskParts:
-    """One set of parts and head rows a task, frozen after it. scale: of the cosine head, the same for all and not learnt."""
+    """One set of parts of a kind and head rows a task, frozen after it; descent: epochs, lr and batch.
+
+    Args:
+    epochs: Passes over the photos of a task.
+    lr: Learning rate of SGD with momentum 0.9, cosine per step.
+    batch: Photos in a training step.
+    scale: Sharpness of the cosine head.
+    loss: Cross-entropy over all classes seen (older rows stay as they are) or only the task's own.
+    router: What chooses the module of a photo; product = class prototypes times each module's posterior.
+    """
 
     portion = PORTION
 
-    def __init__(self, vit: FrozenViT, kind: type[Parts], *, blocks: int, rank: int, scale: float, loss: Loss, **descent):
+    def __init__(self, vit: FrozenViT, kind: type[Parts], *, blocks: int, rank: int, scale: float, loss: str, router: str,
+                 **descent):  # fmt: skip
         first = first_block(vit, blocks)
-        self.kind, self.blocks, self.rank, self.loss, self.scale = kind, range(first, vit.depth), rank, loss, scale
+        self.kind, self.blocks, self.rank = kind, range(first, vit.depth), rank
+        self.loss, self.scale, self.router = CROSS_ENTROPY[loss], scale, router
         self.width, self.device, self.reads = vit.width, vit.device, Reads(cut=first, query=True)
         self.descent = {"micro": photos_a_pass(vit.depth - first), **descent}
         self.edits: tuple[Parts, ...] = ()
         self.head, self.memory = Head(), Memory()
 
-    def learn(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
+    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         """Trains fresh parts and the task's own rows, which start at the class means of the frozen feature."""
         values = {k: v.to(self.device) for k, v in self.kind.new(self.blocks, self.width, self.rank, rng).items()}
         z, y = task.train.cls().to(self.device), task.train.labels.to(self.device)
@@ -98,11 +129,13 @@ class TaskParts:
         self.edits = (*self.edits, self.kind.frozen(values, self.blocks[0]))
         self.head, self.memory = head, self.memory.grown(z, y, task.classes)
 
-    def hear(self, batch: Batch) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Features (B, T, D) and logits (B, T, C) of all modules, and the module (B,) that each router would choose."""
-        u = through(batch, self.edits)
-        answers = self.head.logits(u, self.scale).transpose(0, 1)
-        return u.transpose(0, 1), answers, {name: route(batch.cls, answers, self.memory) for name, route in ROUTE.items()}
+    def predict(self, batch: Batch) -> Prediction:
+        """What the module that the router chooses answers; what every other router would choose stands beside it."""
+        u = through(batch, self.edits)  # (T, B, D)
+        answers = self.head.logits(u, self.scale).transpose(0, 1)  # (B, T, C)
+        routes = {name: route(batch.cls, answers, self.memory) for name, route in ROUTE.items()}
+        module = routes.pop(self.router)
+        return Prediction(pick(answers, module), module, answers, routes, pick(u.transpose(0, 1), module))
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything, by name; the prototypes are statistics."""

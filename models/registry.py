@@ -118,9 +118,13 @@ def register(name: str, **facts: Any) -> Callable[[type], type]:
 
 
 def settings_of(learner: type) -> tuple[Setting, ...]:
-    """The keyword-only arguments of `learner.__init__` as Settings; help comes from the class docstring's `Args:`."""
+    """The keyword-only arguments of `learner.__init__` as Settings.
+
+    Help comes from the `Args:` of the class docstring and, for what it does not name, from those of the classes it builds on.
+    """
     hints = get_type_hints(learner.__init__, include_extras=True)
-    help_ = _argument_help(inspect.getdoc(learner) or "")
+    help_ = {name: text for kind in reversed(learner.__mro__)
+             for name, text in _argument_help(inspect.cleandoc(kind.__doc__ or "")).items()}  # fmt: skip
     found = []
     for parameter in inspect.signature(learner.__init__).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:

@@ -6,19 +6,10 @@ CIFAR-100 (lr .025, batch 48, 20 epochs, r = 64).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
-
-import torch
-from torch import Tensor
-
 from forget_me_not.models.adapters import Adapters
 from forget_me_not.models.backbone import FrozenViT
-from forget_me_not.models.core import Batch, Log, Prediction, Task
-from forget_me_not.models.head import CROSS_ENTROPY
-from forget_me_not.models.parts import TaskParts
-from forget_me_not.models.registry import Slider, register
-from forget_me_not.models.routing import pick
+from forget_me_not.models.parts import Blocks, Epochs, Loss, Photos, Rank, Rate, Router, Sharpness, TaskParts
+from forget_me_not.models.registry import register
 
 
 @register(
@@ -37,45 +28,13 @@ from forget_me_not.models.routing import pick
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 48, "lr": 0.025}},
 )
-class TaskAdapters:
+class TaskAdapters(TaskParts):
     """Args:
     blocks: How many of the last blocks get an adapter (more than there are = all).
     rank: Width of an adapter's bottleneck.
-    epochs: Passes over the photos of a task.
-    lr: Learning rate of SGD with momentum 0.9, cosine per step.
-    batch: Photos in a training step.
-    scale: Sharpness of the cosine head.
-    loss: Cross-entropy over all classes seen (older rows stay as they are) or only the task's own.
-    router: What chooses the module of a photo; product = class prototypes times each module's posterior.
     """
 
-    def __init__(
-        self,
-        vit: FrozenViT,
-        *,
-        blocks: Annotated[int, Slider(1, 24, 1, expert=False)] = 3,
-        rank: Annotated[int, Slider(1, 256, 1)] = 64,
-        epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
-        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.025,
-        batch: Annotated[int, Slider(1, 256, 1)] = 16,
-        scale: Annotated[float, Slider(0.1, 100, log=True)] = 10.0,
-        loss: Literal["full", "masked"] = "full",
-        router: Literal["prototype", "entropy", "energy", "logit", "product"] = "prototype",
-    ):
-        self.parts = TaskParts(vit, Adapters, blocks=blocks, rank=rank, scale=scale, loss=CROSS_ENTROPY[loss],
-                               epochs=epochs, lr=lr, batch=batch)  # fmt: skip
-        self.reads, self.portion, self.router = self.parts.reads, self.parts.portion, router
-
-    def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
-        yield from self.parts.learn(task, rng)
-
-    def predict(self, batch: Batch) -> Prediction:
-        u, answers, routes = self.parts.hear(batch)
-        module = routes.pop(self.router)
-        return Prediction(pick(answers, module), module, answers, routes, pick(u, module))
-
-    def state_dict(self) -> dict[str, Tensor]:
-        return self.parts.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        self.parts.load_state_dict(state)
+    def __init__(self, vit: FrozenViT, *, blocks: Blocks = 3, rank: Rank = 64, epochs: Epochs = 20, lr: Rate = 0.025,
+                 batch: Photos = 16, scale: Sharpness = 10.0, loss: Loss = "full", router: Router = "prototype"):  # fmt: skip
+        super().__init__(vit, Adapters, blocks=blocks, rank=rank, epochs=epochs, lr=lr, batch=batch, scale=scale, loss=loss,
+                         router=router)  # fmt: skip
