@@ -143,7 +143,7 @@ def test_parts_a_task_never_touch_older_ones(name):
     assert all(states[1][k] is v for k, v in states[0].items() if k.startswith("parts."))
     assert all(torch.equal(states[1][k], v) for k, v in states[0].items())
     assert parameter_count(states[1]) == 2 * parameter_count(states[0])
-    assert all(edit.key for edit in method.parts.edits)
+    assert all(edit.key for edit in method.edits)
 
 
 @pytest.mark.parametrize("name", ["adapter_tasks", "lora_tasks", "luca_layers"])
@@ -152,7 +152,7 @@ def test_what_is_kept_of_a_task_is_used(name):
     method, bench, _ = learnt(name)
     batch = Batch(bench.source, bench.tested(2), method.reads)
     told = method.predict(batch)
-    keys = torch.stack(method.parts.memory.keys)
+    keys = torch.stack(method.memory.keys)
     assert torch.equal(told.routes["task key"], torch.cosine_similarity(batch.cls[:, None], keys[None], dim=-1).argmax(-1))
 
 
