@@ -19,6 +19,7 @@ BLOCKS: dict[str, Callable[[int], range]] = {
     "last two": lambda depth: range(max(0, depth - 2), depth),
     "last three": lambda depth: range(max(0, depth - 3), depth),
     "last four": lambda depth: range(max(0, depth - 4), depth),
+    "first three": lambda depth: range(min(3, depth)),
     "third to fifth": lambda depth: range(min(2, depth - 1), min(5, depth)),
     "all": lambda depth: range(depth),
 }

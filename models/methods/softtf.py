@@ -91,7 +91,7 @@ class SoftTF:
         self,
         vit: FrozenViT,
         *,
-        layers: Literal["last", "last two", "last three", "last four", "third to fifth", "all"] = "last",
+        layers: Literal["last", "last two", "last three", "last four", "first three", "third to fifth", "all"] = "last",
         matrices: Literal["qkv", "qkv+proj", "qkv+proj+mlp"] = "qkv+proj",
         init: Literal["one", "near one", "near zero", "xavier", "kaiming"] = "one",
         epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,

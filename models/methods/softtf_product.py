@@ -53,7 +53,7 @@ class SoftTFProduct:
         self,
         vit: FrozenViT,
         *,
-        layers: Literal["last", "last two", "last three", "last four", "third to fifth", "all"] = "last three",
+        layers: Literal["last", "last two", "last three", "last four", "first three", "third to fifth", "all"] = "last three",
         matrices: Literal["qkv", "qkv+proj", "qkv+proj+mlp"] = "qkv+proj",
         epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
         lr: Annotated[float, Slider(1e-5, 0.1, log=True, expert=False)] = 0.003,
