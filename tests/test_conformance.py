@@ -217,7 +217,8 @@ class SaysNaN(Plain):
 
     def predict(self, batch):
         logits = self.head.logits(batch.cls, 10.0)
-        return Prediction(torch.cat([logits[:, :-1], logits[:, -1:] + torch.where(logits[:, :1] > 9.0, math.nan, 0.0)], 1))
+        lost = (logits.argmax(1, keepdim=True) == 0) & (logits.shape[1] > 5)  # the first task's photos, once all tasks are known
+        return Prediction(torch.cat([logits[:, :-1], logits[:, -1:] + torch.where(lost, math.nan, 0.0)], 1))
 
 
 class SaysOneClassTooMany(Plain):
