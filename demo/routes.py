@@ -23,7 +23,7 @@ from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
 from forget_me_not.demo.session import SHA, Session
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
 from forget_me_not.demo.view import RunView, reduce
-from forget_me_not.demo.words import LANGUAGES, words
+from forget_me_not.demo.words import LANGUAGES, page_words, words
 from forget_me_not.models.events import from_json
 from forget_me_not.models.problem import Problem
 
@@ -80,10 +80,10 @@ def routes(session: Session, local: bool) -> APIRouter:
     @api.get("/lab/{name:path}")
     def static(name: str) -> Response:
         if name.startswith("text/"):
-            language = name.removeprefix("text/").removesuffix(".json")
-            if language not in LANGUAGES:
+            part, _, language = name.removeprefix("text/").removesuffix(".json").rpartition("/")
+            if language not in LANGUAGES or part not in ("", "lessons"):
                 raise Problem("file_unknown")
-            return JSONResponse(dict(words(language)), headers={"Cache-Control": "no-cache"})
+            return JSONResponse(dict(page_words(language, part == "lessons")), headers={"Cache-Control": "no-cache"})
         if name == "all.css":
             return Response(styles(), media_type="text/css", headers={"Cache-Control": "no-cache"})
         path = _inside(STATIC, name)

@@ -21,7 +21,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 
-from forget_me_not.demo import routes_packs, routes_plasticity, routes_share
+from forget_me_not.demo import routes_lessons, routes_packs, routes_plasticity, routes_share
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.guard import Guard, problem_answer
 from forget_me_not.demo.routes import routes
@@ -44,6 +44,7 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
     app.include_router(routes_share.routes(session))
     app.include_router(inside_routes(session))
     app.include_router(routes_plasticity.routes(session))
+    app.include_router(routes_lessons.routes())
     app.add_exception_handler(Problem, _problem)
     app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own
     if page:

@@ -10,13 +10,24 @@ from typing import Any
 
 TEXT = Path(__file__).with_name("text")
 LANGUAGES = ("en", "ja")
+SAME = "@"
+"""A sentence "@other.key" says what other.key says: what is defined once is written once."""
+LATER = "lesson."
+"""Keys the page asks for when it needs them, not when it opens."""
 
 
 @cache
 def words(language: str = "en") -> Mapping[str, str]:
     """Every sentence by its key in `language`; English where a language lacks one, or is unknown."""
     english = _read("en")
-    return english | _read(language) if language in LANGUAGES[1:] else english
+    merged = english | _read(language) if language in LANGUAGES[1:] else english
+    return {key: merged[text[1:]] if text.startswith(SAME) else text for key, text in merged.items()}
+
+
+@cache
+def page_words(language: str, later: bool = False) -> Mapping[str, str]:
+    """The sentences a browser gets at the start; with `later` those of the lessons instead."""
+    return {key: text for key, text in words(language).items() if key.startswith(LATER) == later}
 
 
 def _read(language: str) -> dict[str, str]:

@@ -4,10 +4,10 @@ import json
 import re
 from pathlib import Path
 
-from forget_me_not.demo.words import TEXT, fill, say, words
+from forget_me_not.demo.words import SAME, TEXT, fill, page_words, say, words
 
 DEMO = TEXT.parent
-CODE = [*DEMO.glob("static/*.js"), *DEMO.rglob("*.py"), DEMO.parent / "app.py"]
+CODE = [*DEMO.glob("static/**/*.js"), *DEMO.rglob("*.py"), DEMO.parent / "app.py"]
 SOURCE = "\n".join(path.read_text("utf-8") for path in CODE if path.exists())
 ENGLISH = words("en")
 JAPANESE = {
@@ -72,11 +72,27 @@ def test_japanese_is_japanese():
         "say.gap",
         "say.stop",
         "plan.quality",
+        "term.lora",
+        "term.tsne",
+        "term.pca",
     }
     kana = re.compile(r"[\u3001-\u30ff\u4e00-\u9fff]")
-    assert [
-        key for key, text in JAPANESE.items() if key not in same and not key.endswith(".title") and not kana.search(text)
-    ] == []
+    own = {key: text for key, text in JAPANESE.items() if key not in same and not text.startswith(SAME)}
+    assert [key for key, text in own.items() if not key.endswith(".title") and not kana.search(text)] == []
+
+
+def test_what_is_defined_once_is_written_once():
+    for language in (ENGLISH, words("ja")):
+        assert language["compare.keeps_help"] == language["term.stability.is"]
+        assert not [key for key, text in language.items() if text.startswith(SAME)]
+
+
+def test_words_of_the_lessons_come_later():
+    for language in ("en", "ja"):
+        now, later = page_words(language), page_words(language, later=True)
+        assert now | later == dict(words(language))
+        assert later
+        assert all(key.startswith("lesson.") for key in later)
 
 
 def test_the_languages_of_the_page_are_reached_by_name():
@@ -86,5 +102,5 @@ def test_the_languages_of_the_page_are_reached_by_name():
 
 
 def test_names_from_people_never_become_markup():
-    scripts = "\n".join(path.read_text("utf-8") for path in Path(DEMO / "static").glob("*.js"))
+    scripts = "\n".join(path.read_text("utf-8") for path in Path(DEMO / "static").rglob("*.js"))
     assert not re.search(r"innerHTML|insertAdjacentHTML|outerHTML|document\.write", re.sub(r"/\*.*?\*/", "", scripts, flags=re.S))

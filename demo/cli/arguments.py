@@ -130,6 +130,8 @@ def _others(commands) -> None:
     cache = _command(commands, "cache", "Show or clear what is kept of encoded photos.")
     cache.add_argument("what", choices=("show", "clear"))
 
+    _command(commands, "glossary", "Print the glossary, the terms of the field in English and Japanese, as Markdown.")
+
     _command(commands, "doctor", "Say what is installed, what is wrong, and the way out.")
 
 

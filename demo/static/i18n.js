@@ -13,6 +13,9 @@ export async function loadWords() {
   document.documentElement.lang = lang;
 }
 
+/** The words of a part that is opened later, such as the lessons, beside those the page began with. */
+export async function loadPart(name) { words = {...words, ...await (await fetch(`lab/text/${name}/${lang}.json`)).json()}; }
+
 /** The sentence `key`, its {blanks} filled; numbers half-width in the language's own grouping. */
 export function t(key, values = {}) {
   return String(words[key] ?? key).replace(/\{(\w+)\}/g, (blank, name) => values[name] ?? blank);
