@@ -72,12 +72,12 @@ def measure(job: Job, images: str, threads: int = 1, cache: str | None = None) -
 
     torch.set_num_threads(threads)
     protocol = job.protocol
-    source = _source(protocol, images, cache)
-    photos = source.images.photos
+    data, source = _source(protocol, images, cache)
+    photos = data.photos
     settings = registry.card(job.method).read(dict(job.settings))
     plan = stream.plan(
         [p.label for p in photos], [p.group for p in photos], domains=[p.domain for p in photos] if protocol.domains else None,
-        tasks=_tasks(protocol, source.images, job.seed), per_task=protocol.per_task if isinstance(protocol.per_task, int) else None,
+        tasks=_tasks(protocol, data, job.seed), per_task=protocol.per_task if isinstance(protocol.per_task, int) else None,
         by_domain=protocol.domains, seed=job.seed if protocol.order is None else protocol.order,
         train_per_class=protocol.train, test_per_class=protocol.test,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def measure(job: Job, images: str, threads: int = 1, cache: str | None = None) -
         "routes": {name: dict(route) for name, route in seen[-1].routes.items()} if end else {},
         "correct": [list(e.correct) for e in seen], "total": list(seen[-1].total) if seen else [],
         "wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu,
-        "photos": len(photos), "classes": len(plan.classes), "photo_set": _set_of(source.images),
+        "photos": len(photos), "classes": len(plan.classes), "photo_set": _set_of(data),
         "fingerprint": source.vit.fingerprint, "threads": threads, "versions": experiment.versions(),
     }  # fmt: skip
 
@@ -114,7 +114,7 @@ def _tasks(protocol: Protocol, images: ImageSet, seed: int) -> Sequence[Sequence
 
 
 @lru_cache(maxsize=2)
-def _source(protocol: Protocol, images: str, cache: str | None) -> Encoder:
+def _source(protocol: Protocol, images: str, cache: str | None) -> tuple[ImageSet, Encoder]:
     """The protocol's photos behind its backbone; a process that does many runs reads them once. Problem bench_absent."""
     from forget_me_not.models import images as reader
     from forget_me_not.models.backbone import create
@@ -125,7 +125,8 @@ def _source(protocol: Protocol, images: str, cache: str | None) -> Encoder:
     if not folder.is_dir():
         raise Problem("bench_absent", name=protocol.name, folder=str(folder))
     vit = create(protocol.backbone, size=protocol.size, neck_name=protocol.neck, device="cpu")
-    return Encoder(vit, reader.read([folder], domains=protocol.domains), Cache(cache) if cache else None)
+    data = reader.read([folder], domains=protocol.domains)
+    return data, Encoder(vit, data, Cache(cache) if cache else None)
 
 
 def _set_of(images: ImageSet) -> str:
