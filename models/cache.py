@@ -15,6 +15,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import time
@@ -38,6 +39,7 @@ SHARD = 256
 BUDGET = 20 * 2**30
 RESERVE = 256 * 2**20  # bytes of disk left to others: a run must be able to save
 ABANDONED = 3600  # seconds after which a temporary file has no writer any more
+RECOUNT = 10  # seconds for which what other processes write may go uncounted: adding up takes as long as there are files
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -64,6 +66,7 @@ class Cache:
         self.notes: list[Problem] = []
         self._shelves: dict[str, Shelf] = {}
         self._pins: dict[str, set[str]] = {}
+        self._held = (-math.inf, 0)  # when all keys were last added up, and bytes then and written since
 
     # Rows
 
@@ -191,7 +194,12 @@ class Cache:
         return sum(_size(folder) for folder in self._folders())
 
     def _make_room(self, need: int, key: str) -> bool:
+        counted, held = self._held
+        if time.monotonic() - counted < RECOUNT and held + need <= self.budget and free_bytes(self.folder) >= RESERVE + need:
+            self._held = counted, held + need
+            return True
         sizes = {folder: _size(folder) for folder in self._folders()}
+        self._held = time.monotonic(), sum(sizes.values()) + need
         excess = need + max(sum(sizes.values()) - self.budget, RESERVE - free_bytes(self.folder))
         if excess <= 0:
             return True

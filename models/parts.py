@@ -22,7 +22,7 @@ from forget_me_not.models.registry import Slider
 from forget_me_not.models.routing import ROUTERS, pick
 
 Blocks = Annotated[int, Slider(1, 24, 1, expert=False)]
-Rank = Annotated[int, Slider(1, 1024, 1)]
+Rank = Annotated[int, Slider(1, 2048, 1)]
 Epochs = Annotated[int, Slider(1, 100, 1, expert=False)]
 Rate = Annotated[float, Slider(1e-5, 1, log=True, expert=False)]
 Photos = Annotated[int, Slider(1, 256, 1)]
