@@ -10,6 +10,7 @@ from forget_me_not.models.problem import Problem
 
 METHOD = re.compile(r"[a-z][a-z0-9_]{0,60}")
 MANY = 100
+SEEDS = (1, 3)
 
 
 def method_names(given: Any) -> list[str]:
@@ -40,3 +41,10 @@ def seed(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < 2**31:
         raise Problem("choice_bad", what="seed")
     return given
+
+
+def seeds(given: Any) -> int:
+    """How many seeds a training takes, from the chosen one on: 1, or 3 for a spread; Problem where it is another number."""
+    if isinstance(given, bool) or given not in SEEDS:
+        raise Problem("choice_bad", what="seeds")
+    return int(given)

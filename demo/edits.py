@@ -27,7 +27,7 @@ def blank(pid: str) -> Data:
     """A new project with nothing in it."""
     return {"format": 1, "id": pid, "name": "", "version": 0, "kind": "class", "next_id": 1, "preset": "2", "classes": [],
             "tasks": [], "domain_order": [], "photos": [], "runs": [], "undo": [],
-            "chosen": {"methods": ["tosca", "finetune"], "settings": {}, "seed": 0}}
+            "chosen": {"methods": ["tosca", "finetune"], "settings": {}, "seed": 0, "seeds": 1}}
 
 
 def clean(name: Any) -> str:
@@ -264,6 +264,8 @@ def _choose(data: Data, edit: Mapping[str, Any]) -> None:
         chosen["settings"] = choices.settings(edit["settings"])
     if "seed" in edit:
         chosen["seed"] = choices.seed(edit["seed"])
+    if "seeds" in edit:
+        chosen["seeds"] = choices.seeds(edit["seeds"])
     data["chosen"] = chosen
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from forget_me_not.demo import ask, inside, lambda_panel, plasticjobs
+from forget_me_not.demo import ask, inside, lambda_panel, plasticjobs, turns
 from forget_me_not.demo.disk import read_json, write_json
 from forget_me_not.demo.jobs import Job
 from forget_me_not.demo.request import Request
@@ -47,7 +47,9 @@ class Hall:
         self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
         self._told = 0.0
         self._unsaid: dict[str, Any] = {}
-        self._queue: list[str] = []
+        self._queue: dict[str, int] = {}
+        self._waits: dict[str, int] = {}
+        self._counted = 0.0
 
     def open(self) -> None:
         """Writes the cards, takes up runs that were left unfinished, and sends for the backbone."""
@@ -73,8 +75,9 @@ class Hall:
     @property
     def busy(self) -> bool:
         """Whether some run or picture wants its next step."""
-        return (any(job.active for job in self.jobs.values()) or any(self._may_begin(job) for job in self._waiting())
-                or any(s.working for s in self.studies.values()))  # fmt: skip
+        running = self._running()
+        return (any(job.active for job in self.jobs.values()) or any(s.working for s in self.studies.values())
+                or any(self._may_begin(job) and not turns.held_up(job, running) for job in self._waiting()))  # fmt: skip
 
     @property
     def idle(self) -> bool:
@@ -85,12 +88,15 @@ class Hall:
     def step(self) -> None:
         """One step of the run, or picture, that has had the least time."""
         self._admit()
-        turns = [job for job in self.jobs.values() if job.active] + [s for s in self.studies.values() if s.working]
-        if turns:
-            turn = min(turns, key=lambda t: t.used)
+        working = [job for job in self.jobs.values() if job.active] + [s for s in self.studies.values() if s.working]
+        if working:
+            turn = min(working, key=lambda t: t.used)
             began = time.thread_time()  # on busy cores the wall clock would charge a turn for what others take
             turn.advance()
-            turn.used += time.thread_time() - began
+            took = time.thread_time() - began
+            turn.used += took
+            if isinstance(turn, Job):
+                turn.spent += took
         for study in list(self.studies.values()):
             if study.finished:
                 del self.studies[study.id]
@@ -148,6 +154,8 @@ class Hall:
         return {"runs": [job.id for job in made]}
 
     def _run(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        if command["what"] == "withdraw":
+            return self._withdraw(command["run"])
         job = self.jobs.get(command["run"])
         if job is None:
             job = self._folder_job(command["run"])
@@ -162,6 +170,16 @@ class Hall:
         job.control(command["what"])
         self._tell_queue()
         return {"status": job.status}
+
+    def _withdraw(self, rid: str) -> dict[str, Any]:
+        """Forgets a run whose turn has not come; Problem("run_begun") where it has."""
+        job = self.jobs.get(rid)
+        if job is None or job.begun or job.status not in ("queued", "paused"):
+            raise Problem("run_begun")
+        job.release()
+        del self.jobs[rid]
+        self._tell_queue()
+        return {"status": "gone"}
 
     def _ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
         request = self._request(command["run"])
@@ -210,25 +228,37 @@ class Hall:
     def _least(self) -> float:
         return min((job.used for job in self.jobs.values() if job.active), default=0.0)
 
+    def _running(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.status == "running"]
+
     def _admit(self) -> None:
-        """Starts waiting trainings, the oldest first, as far as there is room; one always starts."""
-        for job in sorted(self._waiting(), key=lambda j: (j.request.created, j.request.training, j.id)):
-            if not self._may_begin(job):
-                continue
-            active = [j for j in self.jobs.values() if j.active]
-            mates = any(j.request.training == job.request.training for j in active)
-            if len(active) < AT_ONCE or mates:
-                job.used = self._least()
-                job.begin(self)
+        """Starts waiting trainings in their order, as far as there is room; the runs of one start together."""
+        for training in turns.order(self._waiting(), self._running()):
+            for job in [j for j in self._waiting() if j.request.training == training]:
+                active = self._running()
+                mates = any(j.request.training == training for j in active)
+                if self._may_begin(job) and not turns.held_up(job, active) and (len(active) < AT_ONCE or mates):
+                    job.used = self._least()
+                    job.begin(self)
         self._tell_queue()
 
     def _tell_queue(self) -> None:
-        trainings = dict.fromkeys(j.request.training for j in sorted(self._waiting(), key=lambda j: j.request.created))
+        """Tells the page every waiting run's place when it changes, and about once a second how long it waits."""
+        waiting, running = self._waiting(), self._running()
+        trainings = turns.order(waiting, running)
         place = {t: i + 1 for i, t in enumerate(trainings)}
-        waiting = {j.id: place[j.request.training] for j in self._waiting()}
-        if waiting != self._queue:
-            self._queue = waiting
-            self.say({"status": {"queue": waiting}})
+        queue = {j.id: place[j.request.training] for j in waiting}
+        if queue != self._queue:
+            self._queue, self._counted = queue, 0.0
+            self.say({"status": {"queue": queue}})
+        if time.monotonic() - self._counted < 1.0:
+            return
+        self._counted = time.monotonic()
+        seconds = turns.waits(trainings, waiting, running)
+        waits = {j.id: round(seconds[j.request.training]) for j in waiting if j.request.training in seconds}
+        if waits != self._waits:
+            self._waits = waits
+            self.say({"status": {"waits": waits}})
 
     def _load(self) -> None:
         def heard(*said: Any) -> None:
@@ -249,7 +279,7 @@ class Hall:
             self._say_backbone(state="failed", problem={"code": "backbone_failed", "values": values})
         else:
             self.vit = vit
-            self._say_backbone(state="ready")
+            self._say_backbone(state="ready", width=vit.width, depth=vit.depth)
 
     def _say_backbone(self, **news: Any) -> None:
         self._told = time.monotonic()

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from forget_me_not.demo import turns
 from forget_me_not.demo.disk import explained, read_json, write_json
 from forget_me_not.demo.request import Request
 from forget_me_not.models.backbone import FrozenViT
-from forget_me_not.models.events import Event, Failed, Finished, Stopped, TaskFinished
+from forget_me_not.models.events import Event, Failed, Finished, Resumed, Stopped, TaskFinished
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 
@@ -36,7 +37,8 @@ class Job:
         self.problem = said.get("problem")
         self.restarted = bool(said.get("restarted"))
         self.tries = int(said.get("tries", 0))
-        self.used = 0.0  # seconds it has had, for fair turns
+        self.used = 0.0  # seconds it has had, and those it counts as having had, for fair turns
+        self.spent, self.done, self.had = 0.0, 0.0, 0.0  # seconds it has had here, the share of it done, and done before
         self.unsaid = False  # whether its status could not be written
         self._stop = False
         self._pause_after_task = False
@@ -60,6 +62,11 @@ class Job:
     def over(self) -> bool:
         """Whether this worker has nothing left to do for it."""
         return self.status in ("stopped", "failed", "finished")
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has had a turn, now or ever."""
+        return self._steps is not None or (self.folder / "run.json").is_file()
 
     def take(self) -> bool:
         """Whether the run is ours now; another worker may own it. Taken up after a death it waits for its turn again."""
@@ -120,6 +127,7 @@ class Job:
             return
         self._steps = self._work(hall)
         self.used += self.request.behind
+        self.spent = 0.0
         self.set("running")
 
     def advance(self) -> None:
@@ -139,6 +147,9 @@ class Job:
             self._note(event)
 
     def _note(self, event: Event | None) -> None:
+        if event is not None:
+            self.done = turns.share(event, max(1, len(self.request.tasks)), self.done)
+            self.had = self.done if isinstance(event, Resumed) else self.had
         if isinstance(event, TaskFinished):
             self.tries = 0
             self.set("paused" if self._pause_after_task else self.status)

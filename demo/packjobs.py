@@ -40,6 +40,11 @@ class PackRequest(Request):
     pack: str = ""
 
     @property
+    def owner(self) -> str:
+        """Nobody's: whoever looks starts one, and none waits for another's."""
+        return self.training
+
+    @property
     def needs_backbone(self) -> bool:
         """Its features are ready."""
         return False

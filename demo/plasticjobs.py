@@ -43,6 +43,11 @@ class PlasticRequest(Request):
     place: int = 0
 
     @property
+    def owner(self) -> str:
+        """Nobody's: whoever looks starts one, and none waits for another's."""
+        return self.training
+
+    @property
     def needs_backbone(self) -> bool:
         """It trains a network of its own."""
         return False

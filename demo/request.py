@@ -75,6 +75,11 @@ class Request:
         return True
 
     @property
+    def owner(self) -> str:
+        """Whose training it is: of one project's trainings one is learnt at a time."""
+        return self.project
+
+    @property
     def behind(self) -> float:
         """Seconds of turns it counts as used up at its start: those that start with it go first."""
         return 0.0

@@ -30,6 +30,9 @@ UNFINISHED = ("queued", "running", "paused")
 LEFT_OVER = 3600.0
 RUNS_WAITING = 64
 """Runs of a project that may be unfinished at a time."""
+TELLING = ("method", "settings", "seed", "training", "created")
+RUNS_TOLD = 72
+"""Newest runs of a project the page hears of; Compare reads all."""
 
 
 class Session:
@@ -44,6 +47,7 @@ class Session:
                 left.unlink(missing_ok=True)
         self._lock = threading.Lock()
         self._projects: OrderedDict[str, Project] = OrderedDict()
+        self._told: dict[str, dict[str, Any]] = {}
 
     # Projects
 
@@ -80,26 +84,37 @@ class Session:
     # Runs
 
     def train(self, project: Project, asked: Mapping[str, Any]) -> list[str]:
-        """Ids of the runs started, one a method; Problem where something keeps them from starting, and none is left behind."""
+        """Ids of the runs started or queued, one a method and seed; Problem where one cannot be, and none is left behind."""
         with project.lock:
-            found = project.view()["ready"]["reasons"]
             chosen = project.data["chosen"]
             methods = choices.method_names(asked.get("methods", chosen["methods"]))
             settings = choices.settings(asked.get("settings", chosen["settings"]))
             seed = choices.seed(asked.get("seed", chosen["seed"]))
-            reason = next((r for r in found if r["code"] != "no_methods"), None)
-            if reason is not None:
-                raise Problem(reason["code"], **reason["values"])
+            seeds = choices.seeds(asked.get("seeds", 1))
+            choices.seed(seed + seeds - 1)
+            self.allow(project, len(methods) * seeds)
             if not methods:
                 raise Problem("no_methods")
             if len(methods) > METHODS_AT_ONCE:
                 raise Problem("methods_many", limit=METHODS_AT_ONCE)
-            if len(methods) + sum(self.status(rid)["status"] in UNFINISHED for rid in project.data["runs"]) > RUNS_WAITING:
-                raise Problem("runs_many", limit=RUNS_WAITING)
-            room_for(self.home, 0)
             training, now = secrets.token_hex(8), time.time()
-            asked_for = {secrets.token_hex(16): request(project, m, settings.get(m, {}), seed, training, now) for m in methods}
-            project.remember_runs(list(asked_for), {"methods": methods, "settings": settings, "seed": seed})
+            asked_for = {secrets.token_hex(16): request(project, m, settings.get(m, {}), s, training, now)
+                         for s in range(seed, seed + seeds) for m in methods}  # fmt: skip
+            project.remember_runs(list(asked_for), {"methods": methods, "settings": settings, "seed": seed, "seeds": seeds})
+        return self.launch(project, asked_for)
+
+    def allow(self, project: Project, runs: int) -> None:
+        """Nothing, or the Problem that keeps this many more runs of the project from starting."""
+        found = project.view()["ready"]["reasons"]
+        reason = next((r for r in found if r["code"] != "no_methods"), None)
+        if reason is not None:
+            raise Problem(reason["code"], **reason["values"])
+        if runs + sum(self.status(rid)["status"] in UNFINISHED for rid in project.data["runs"]) > RUNS_WAITING:
+            raise Problem("runs_many", limit=RUNS_WAITING)
+        room_for(self.home, 0)
+
+    def launch(self, project: Project, asked_for: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Hands runs the project remembers, id -> request, to the worker; where it refuses one, none is left behind."""
         try:
             for rid, what in asked_for.items():
                 write_json(self.home / "runs" / rid / "request.json", what)
@@ -118,10 +133,11 @@ class Session:
         return self.home / "runs" / rid
 
     def status(self, rid: str) -> dict[str, Any]:
-        """Where a run stands, without its tasks: {"status", "problem", "restarted", "place"}."""
+        """Where a run stands, without its tasks: {"status", "problem", "restarted", "place", "wait": seconds or None}."""
         said = self.client.status.get("unsaid", {}).get(rid) or read_json(self.home / "runs" / rid / "status.json", {})
         return {"status": said.get("status", "queued"), "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
-                "place": dict(self.client.status["queue"]).get(rid, 0)}  # fmt: skip
+                "place": dict(self.client.status["queue"]).get(rid, 0),
+                "wait": self.client.status.get("waits", {}).get(rid)}  # fmt: skip
 
     def run(self, rid: str) -> dict[str, Any]:
         """A run as the page shows it."""
@@ -136,7 +152,29 @@ class Session:
                   "photo": first.get((t["classes"][0], t.get("domain", "")))} for t in asked["tasks"]]  # fmt: skip
         return {"id": rid, "project": asked["project"], "method": asked["method"], "seed": asked["seed"], "kind": asked["kind"],
                 "settings": asked["settings"], "training": asked["training"], "created": asked["created"], "tasks": tasks,
-                **self.status(rid)}  # fmt: skip
+                **self._standing(rid)}  # fmt: skip
+
+    def runs(self, project: Project) -> list[dict[str, Any]]:
+        """The newest runs of a project, oldest first, each as one line: what tells it from others, and where it stands."""
+        known = ((rid, self._facts(rid)) for rid in project.data["runs"][-RUNS_TOLD:])
+        return [{**facts, **self._standing(rid)} for rid, facts in known if facts is not None]
+
+    def _facts(self, rid: str) -> dict[str, Any] | None:
+        """What never changes of a run: id, method, seed, training, how many tasks; None where it is gone."""
+        found = self._told.get(rid)
+        if found is None:
+            asked = read_json(self.home / "runs" / rid / "request.json")
+            if not isinstance(asked, dict):
+                return None
+            found = {"id": rid, "tasks": len(asked["tasks"]), **{k: asked[k] for k in TELLING}}
+            self._told[rid] = found
+        return found
+
+    def _standing(self, rid: str) -> dict[str, Any]:
+        """What changes of a run: as `status`, with "begun" and how many tasks are "done"."""
+        folder = self.home / "runs" / rid
+        done = len(list((folder / "answers").glob("[0-9]*.safetensors"))) if (begun := (folder / "run.json").is_file()) else 0
+        return {**self.status(rid), "begun": begun, "done": done}
 
     def lines(self, rid: str, since: int) -> list[dict[str, Any]]:
         """The lines {"n", "t", "event"} of a run from number `since` on."""
@@ -146,11 +184,22 @@ class Session:
         return list(RunFolder(folder, {}).lines(since))
 
     def control(self, rid: str, what: str) -> dict[str, Any]:
-        """Where the run stands after "pause", "resume", "step" or "stop"."""
-        self.folder(rid)
-        if what not in ("pause", "resume", "step", "stop"):
+        """Where the run stands after "pause", "resume", "step", "stop" or, still waiting, "withdraw"."""
+        folder = self.folder(rid)
+        if what not in ("pause", "resume", "step", "stop", "withdraw"):
             raise Problem("edit_unknown", do=str(what)[:40])
+        if what == "withdraw":
+            return self._withdraw(rid, folder)
         return {"status": self.client.call("run", run=rid, what=what)["status"]}
+
+    def _withdraw(self, rid: str, folder: Path) -> dict[str, Any]:
+        """Takes a run out of the queue; Problem("run_begun") where its turn has come."""
+        pid = str(read_json(folder / "request.json", {}).get("project"))
+        self.client.call("run", run=rid, what="withdraw")
+        if ID.fullmatch(pid):
+            self.project(pid).forget_runs([rid])
+        shutil.rmtree(folder, ignore_errors=True)
+        return {"status": "gone"}
 
     def inside(self, rid: str) -> dict[str, Any] | None:
         """The pictures of a run; None while they are being made."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.middleware.gzip import GZipMiddleware
 
-ENDINGS = (".js", ".css", ".json", "/", "/cards", "/packs", "/lane", "/figures", "/inside", "/events", "/lessons")
+ENDINGS = (".js", ".css", ".json", "/", "/cards", "/packs", "/lane", "/figures", "/inside", "/events", "/runs", "/lessons")
 LEAST, LEVEL = 800, 6
 """Bytes from which it pays; zlib's level."""
 

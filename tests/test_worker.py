@@ -159,6 +159,59 @@ def _losses(told):
     return [(e["task"], e["loss"]) for e in told if e["event"] == "Step"]
 
 
+def test_a_second_training_waits_for_the_first_and_can_be_taken_out(session, project):
+    (first,) = train(session, project, "tosca", settings=LONG)
+    wait(session, first, "running")
+    (second,) = train(session, project, "tosca", settings=LONG, seed=1)
+    (third,) = train(session, project, "simplecil")
+    until(lambda: session.status(third)["place"] == 2)
+    lines = {one["id"]: one for one in session.runs(project)}
+    assert [(lines[r]["place"], lines[r]["begun"]) for r in (first, second, third)] == [(0, True), (1, False), (2, False)]
+    assert until(lambda: session.status(second)["wait"]) > 0
+    assert session.status(third)["wait"] > session.status(second)["wait"]
+    with pytest.raises(Problem, match="run_begun"):
+        session.control(first, "withdraw")
+    assert session.control(second, "withdraw") == {"status": "gone"}
+    assert second not in project.data["runs"]
+    assert not (session.home / "runs" / second).exists()
+    assert session.status(third)["status"] == "queued"
+    session.control(first, "pause")  # who pauses lets the next one go first
+    assert wait(session, third, "finished") == "finished"
+    session.control(first, "stop")
+    wait(session, first, "stopped")
+
+
+def test_a_training_of_another_project_does_not_wait(session, project, zipped):
+    (mine,) = train(session, project, "tosca", settings=LONG)
+    (waits,) = train(session, project, "simplecil")
+    other = session.new_project()
+    session.upload(other, zipped, "photos.zip", "", "")
+    (theirs,) = train(session, other, "simplecil")
+    assert wait(session, theirs, "finished") == "finished"
+    assert session.status(mine)["status"] == "running"
+    assert session.status(waits)["status"] == "queued"
+    session.control(mine, "stop")
+    wait(session, waits, "finished")
+
+
+def test_three_seeds_are_three_runs_of_each_method_by_turns(session, project):
+    rids = train(session, project, "tosca", "simplecil", seed=4, seeds=3)
+    for rid in rids:
+        wait(session, rid, "finished")
+    lines = session.runs(project)
+    assert [(one["method"], one["seed"]) for one in lines] == [(m, s) for s in (4, 5, 6) for m in ("tosca", "simplecil")]
+    assert {one["training"] for one in lines} == {lines[0]["training"]}
+    assert {(one["done"], one["tasks"]) for one in lines} == {(2, 2)}
+    assert project.data["chosen"]["seeds"] == 3
+    first, second = ([e for e in events(session, rid) if e["event"] != "TaskFinished"] for rid in (rids[0], rids[2]))
+    assert first != second
+    (alone,) = train(session, project, "tosca", seed=5)
+    wait(session, alone, "finished")
+    assert rows(session, alone) == rows(session, rids[2])  # in company or alone: the same numbers
+    with pytest.raises(Problem, match="choice_bad"):
+        train(session, project, "tosca", seeds=2)
+
+
 def test_a_killed_worker_comes_back_and_so_do_its_runs(session, project):
     (rid,) = train(session, project, "tosca", settings=LONG)
     until(lambda: kinds(session, rid).count("TaskStarted") == 2)

@@ -101,7 +101,7 @@ def project(given: Any, pid: str, photo_limit: int, endings: Collection[str]) ->
         "photos": photos,
         "domain_order": [a_name(d, "domains") for d in a_list(given.get("domain_order", []), TASKS, "domains")],
         "chosen": {"methods": choices.method_names(chosen.get("methods", [])), "seed": choices.seed(chosen.get("seed", 0)),
-                   "settings": choices.settings(chosen.get("settings", {}))},
+                   "settings": choices.settings(chosen.get("settings", {})), "seeds": choices.seeds(chosen.get("seeds", 1))},
         "runs": each_once([a_text(k, "runs", 12, KEY) for k in a_list(given.get("runs", []), 200, "runs")], "runs"),
     }  # fmt: skip
 

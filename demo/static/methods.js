@@ -2,12 +2,12 @@
 import {fill, glyph, h, icon, segmented} from './dom.js';
 import {has, t} from './i18n.js';
 import {reasons} from './plan.js';
-import {edit, isBusy, store, train} from './store.js';
+import {edit, isLearning, store, train} from './store.js';
 
 const FIRST = ['finetune', 'tosca'];
 /** From what forgets to what does not, the two of the first run in sight; families of plug-ins come last. */
 const FAMILIES = ['baselines', 'modules', 'prototypes', 'masks', 'prompts', 'adapters'];
-const draft = {methods: null, settings: {}, seed: 0, from: null};
+const draft = {methods: null, settings: {}, seed: 0, seeds: 1, from: null};
 
 /** What is chosen: the project's, unless the person has just changed it here. */
 function choice() {
@@ -17,6 +17,7 @@ function choice() {
     draft.methods = (chosen?.methods?.length ? chosen.methods : FIRST).filter(name => known.has(name));
     draft.settings = structuredClone(chosen?.settings ?? {});
     draft.seed = chosen?.seed ?? 0;
+    draft.seeds = chosen?.seeds ?? 1;
     if (!store.cards) draft.methods = null;
   }
   return draft;
@@ -25,7 +26,7 @@ function choice() {
 let saving = 0;
 function keep(redraw = true) {
   clearTimeout(saving);
-  saving = setTimeout(() => { if (store.project) edit('choose', {methods: draft.methods, settings: draft.settings, seed: draft.seed}); }, 400);
+  saving = setTimeout(() => { if (store.project) edit('choose', {methods: draft.methods, settings: draft.settings, seed: draft.seed, seeds: draft.seeds}); }, 400);
   if (redraw) document.dispatchEvent(new Event('fmn:redraw'));
 }
 
@@ -37,7 +38,7 @@ export function mountMethods(side) {
     fill(list, [cards?.length ?? 0, picked], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
     fill(settings, [cards?.length ?? 0, picked], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
     const why = blocked(picked);
-    fill(foot, [why.map(node => node.textContent), store.starting], () => drawFoot(why));
+    fill(foot, [why.map(node => node.textContent), store.starting, isLearning(), store.waiting.length], () => drawFoot(why));
   };
 }
 
@@ -56,9 +57,12 @@ function drawList(cards, picked) {
 /* ---------- settings ---------- */
 function drawSettings(cards) {
   const part = (card, expert) => { const list = card.settings.filter(one => one.expert === expert); return list.length ? [h('h4', {}, glyph(card.name), own(card, 'title')), list.map(one => control(card, one))] : []; };
-  const seed = h('div.control', {}, h('div.controlhead', {}, h('label', {for: 'seed'}, t('settings.seed')), h('input', {type: 'number', id: 'seed', min: 0, max: 9999, step: 1, value: draft.seed, onchange: event => { draft.seed = Math.max(0, Math.min(9999, Math.round(Number(event.target.value) || 0))); event.target.value = draft.seed; keep(false); }})), h('p.sub', {}, t('settings.seed_help')));
+  const seed = h('div.control', {}, h('div.controlhead', {}, h('label', {for: 'seed'}, t('settings.seed')), h('input', {type: 'number', id: 'seed', min: 0, max: 9999, step: 1, value: draft.seed, onchange: event => { draft.seed = Math.max(0, Math.min(9999, Math.round(Number(event.target.value) || 0))); event.target.value = draft.seed; keep(false); drawSeeds(); }})), h('p.sub', {}, t('settings.seed_help')));
+  const seeds = h('div.control', {id: 'seeds'}), drawSeeds = () => fill(seeds, [draft.seed, draft.seeds], () => [segmented(t('seeds.label'), [[1, t('seeds.one')], [3, t('seeds.three')]], draft.seeds, value => { draft.seeds = value; keep(false); drawSeeds(); }, 'seeds'),
+    h('p.sub', {}, draft.seeds > 1 ? t('seeds.three_help', {seeds: [0, 1, 2].map(more => draft.seed + more).join(t('list.comma'))}) : t('seeds.one_help'))]);
+  drawSeeds();
   const explore = cards.flatMap(card => part(card, false)), expert = cards.flatMap(card => part(card, true));
-  return [...explore, seed, expert.length ? h('details.expert', {}, h('summary', {}, t('settings.expert'), icon('down')), expert) : null].flat();
+  return [...explore, seed, seeds, expert.length ? h('details.expert', {}, h('summary', {}, t('settings.expert'), icon('down')), expert) : null].flat();
 }
 
 const valueOf = (card, one) => draft.settings[card.name]?.[one.name] ?? one.default;
@@ -103,11 +107,11 @@ function blocked(picked) {
   if (!store.project.ready.ok) return reasons(store.project);
   if (store.status?.backbone?.state !== 'ready') return [h('p', {}, t(store.status?.backbone?.state === 'failed' ? 'start.failed' : 'start.backbone'))];
   if (!picked.length) return [h('p', {}, t('start.method'))];
-  if (isBusy()) return [h('p', {}, t('start.busy'))];
   return [];
 }
 
 function drawFoot(why) {
-  return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : null, onclick: () => train(draft.methods, draft.settings, draft.seed)}, store.starting ? t('start.starting') : t('start.go')),
-    why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : null];
+  const waits = isLearning();
+  return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : waits ? 'start-queue' : null, onclick: () => train(draft.methods, draft.settings, draft.seed, draft.seeds)}, t(store.starting ? 'start.starting' : waits ? 'start.queue' : 'start.go')),
+    why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : waits ? h('p.fine', {id: 'start-queue'}, t('start.queue_text')) : null];
 }

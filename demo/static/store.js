@@ -1,10 +1,11 @@
 /* One store: the project, the cards, the worker's state and the runs followed. It polls; views subscribe and draw. */
 import {get, post, Problem} from './api.js';
 import {addEvents, advance, clock, head, isActive, jump, newRun} from './clock.js';
+import {lineUp, lines} from './lineup.js';
 import {has, kept, lang, t} from './i18n.js';
 import {toast, trouble} from './toast.js';
 
-export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), shown: null, starting: false, away: false};
+export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), mates: new Map(), waiting: [], shown: null, starting: false, away: false, gate: null};
 const listeners = new Set();
 let pending = false;
 
@@ -26,7 +27,7 @@ export async function ensureProject() {
 export function takeProject(project) {
   if (store.project?.id === project.id && store.project.version > project.version) return store.project;
   store.project = project;
-  followRuns().catch(quiet);
+  refreshRuns().catch(quiet);
   changed();
   return project;
 }
@@ -43,26 +44,33 @@ async function refreshProject() {
   try { const project = await get(`projects/${id}`); if (project.version !== store.project?.version || project.runs.length !== store.project?.runs.length) takeProject(project); }
   catch (error) {
     if (!(error instanceof Problem) || error.status !== 404) throw error;
-    kept.set('project', null); store.project = null; store.runs.clear(); store.shown = null;
+    kept.set('project', null); store.project = null; store.runs.clear(); lines.told = []; store.shown = null;
     toast({title: t('toast.gone'), text: t('toast.gone_text'), key: 'gone'});
     changed();
   }
 }
 
-/* ---------- runs: the newest of each method ---------- */
+/* ---------- runs: of each method the first seed of its newest training that is not waiting (lineup.js) ---------- */
 const known = new Map();
+async function refreshRuns() {
+  const {project} = store;
+  lines.told = project?.runs.length ? (await get(`projects/${project.id}/runs`)).runs : [];
+  await followRuns();
+}
+
 async function followRuns() {
-  const ids = (store.project?.runs ?? []).slice(-24);
-  for (const id of ids) if (!known.has(id)) { try { known.set(id, await get(`runs/${id}`)); } catch (error) { if (error.status === 404) known.set(id, null); else throw error; } }
-  const newest = new Map(guests.map(info => [info.id, info]));
-  for (const id of ids) { const info = known.get(id); if (info) newest.set(info.method, info); }
-  const wanted = new Set([...newest.values()].map(info => info.id));
-  for (const id of store.runs.keys()) if (!wanted.has(id)) store.runs.delete(id);
-  for (const info of newest.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
-  const place = run => (store.cards ?? []).findIndex(card => card.name === run.method);
+  const {leaders, mates, waiting} = lineUp([...store.runs.values()]), before = JSON.stringify([[...store.mates], store.waiting]);
+  for (const {id} of leaders) if (!known.has(id)) { try { known.set(id, await get(`runs/${id}`)); } catch (error) { if (error.status === 404) known.set(id, null); else throw error; } }
+  const wanted = new Map([...guests, ...leaders.map(one => known.get(one.id)).filter(Boolean)].map(info => [info.method, info]));
+  const ids = new Set([...wanted.values()].map(info => info.id));
+  for (const id of store.runs.keys()) if (!ids.has(id)) store.runs.delete(id);
+  for (const info of wanted.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
+  const place = run => (store.cards ?? []).findIndex(card => card.name === run.method), order = [...store.runs.keys()].join();
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
-  store.shown = store.runs.has(picked) ? picked : [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
-  changed();
+  const shown = store.runs.has(picked) ? picked : [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
+  const news = shown !== store.shown || order !== [...store.runs.keys()].join() || before !== JSON.stringify([[...mates], waiting]);
+  Object.assign(store, {mates, waiting, shown});
+  if (news) changed();
 }
 
 /** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart, `names` are its tasks'. */
@@ -82,15 +90,16 @@ function firstSight(info) {
 }
 
 const started = new Set();
-export async function train(methods, settings, seed) {
+/** Starts a training, or puts it into the queue where one is under way. `seeds` is 1, or 3 for a spread: seed, seed + 1, seed + 2. */
+export async function train(methods, settings, seed, seeds = 1) {
+  const waits = isLearning();
   store.starting = true; changed();
   try {
-    const project = await ensureProject(), {runs} = await post(`projects/${project.id}/train`, {methods, settings, seed});
+    const project = await ensureProject(), {runs} = await post(`projects/${project.id}/train`, {methods, settings, seed, seeds});
     runs.forEach(id => started.add(id));
-    clock.playing = true;
+    if (!waits) { runs.forEach(id => lines.now.add(id)); clock.playing = true; picked = null; }
     takeProject(await get(`projects/${project.id}`));
-    picked = null;
-    await followRuns();
+    await refreshRuns();
     return runs;
   } catch (error) { trouble(error); return []; }
   finally { store.starting = false; changed(); poll(); }
@@ -101,6 +110,19 @@ export async function command(run, what) {
   changed();
 }
 
+/** Takes a training out of the queue, whole; the note that says so can put it back. */
+export async function withdraw({runs}) {
+  try { for (const {id} of runs) await post(`runs/${id}/do`, {do: 'withdraw'}); }
+  catch (error) { trouble(error); return poll(); }
+  const seeds = new Set(runs.map(one => one.seed)), methods = [...new Set(runs.map(one => one.method))], settings = Object.fromEntries(runs.map(one => [one.method, one.settings]));
+  toast({title: t('queue.out'), text: methods.map(titleOf).join(t('list.comma')), action: [t('queue.back'), () => train(methods, settings, Math.min(...seeds), seeds.size)], key: 'queue'});
+  await refreshProject().catch(quiet);
+  await refreshRuns().catch(quiet);
+}
+
+/** Shows a training that is under way already, though the page is still playing another one. */
+export function showTraining({runs}) { runs.forEach(one => lines.now.add(one.id)); picked = null; clock.playing = true; followRuns().catch(quiet); }
+
 /** Shows one run everywhere, at once or as soon as the page has heard of it; what a person has picked stays until the run is gone. */
 let picked = null;
 export function show(id) { picked = id; if (store.runs.has(id)) store.shown = id; changed(); }
@@ -109,7 +131,9 @@ export const cardOf = method => store.cards?.find(card => card.name === method) 
 export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
 /** What tells a run from the others: its method, and the starter pack where it is not one of the person's own photos. */
 export const labelOf = run => run.title ? `${titleOf(run.method)} · ${run.title}` : titleOf(run.method);
-export const isBusy = () => [...store.runs.values()].some(isActive);
+const isBusy = () => [...store.runs.values()].some(isActive);
+/** Whether the worker is at a training of this project, so that another one has to wait. */
+export const isLearning = () => lines.told.some(one => one.status === 'running' || one.status === 'queued');
 
 async function refreshRun(run) {
   for (;;) {
@@ -120,7 +144,7 @@ async function refreshRun(run) {
     changed();
   }
   if (run.wanted !== undefined && run.events.length) { jump(run, run.wanted); if (!isActive(run) || run.wanted <= head(run)) delete run.wanted; }
-  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, problem: run.info.problem, restarted: run.info.restarted, tasks: called(run.info.tasks, run.names)}); changed(); }
+  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, wait: run.info.wait, problem: run.info.problem, restarted: run.info.restarted, tasks: called(run.info.tasks, run.names)}); changed(); }
 }
 
 /* ---------- figures: at most four a second, only the newest cursor ---------- */
@@ -149,7 +173,7 @@ async function refreshFigures(run) {
 function quiet(error) { if (!(error instanceof Problem)) console.error(error); else if (error.status === 0 || error.status >= 500) lost(); }
 function lost() { if (!store.away) { store.away = true; changed(); } }
 
-let timer = 0, lastProject = 0, lastStatus = 0, polling = false;
+let timer = 0, lastProject = 0, lastStatus = 0, lastRuns = 0, polling = false;
 async function poll() {
   clearTimeout(timer);
   if (polling) return;
@@ -159,6 +183,8 @@ async function poll() {
     if (!document.hidden) {
       if (now - lastStatus > (store.status?.backbone?.state === 'ready' && store.status?.worker === 'ready' ? 3000 : 800)) { lastStatus = now; await refreshStatus(); }
       if (now - lastProject > 2500) { lastProject = now; await refreshProject(); }
+      if (now - lastRuns > 900 && lines.told.some(isActive)) { lastRuns = now; await refreshRuns(); }
+      else if (store.waiting.length) await followRuns();
       for (const run of store.runs.values()) if (isActive(run) || !run.info || now - (run.seen ?? 0) > 2500 && run.status !== 'finished') { run.seen = now; await refreshRun(run); }
     }
     if (store.away) { store.away = false; changed(); }

@@ -5,20 +5,23 @@ import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.
 import {contents, isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
 import {mountMethods} from './methods.js';
-import {changed, command, show, shownRun, store, subscribe, titleOf} from './store.js';
+import {drawQueue, time} from './queue.js';
+import {along, drawSpread} from './seeds.js';
+import {changed, command, show, shownRun, store, subscribe, titleOf, withdraw} from './store.js';
 import {goTo} from './tabs.js';
 import {speak} from './toast.js';
 
 export function mountTrain(root) {
   const side = h('aside.card.side', {'aria-label': t('methods.title')}), drawMethods = mountMethods(side);
-  const strip = h('section.card.live', {'aria-label': t('strip.title')}), which = h('div.which'), rows = () => shownRun()?.figures?.view?.rows ?? [];
+  const strip = h('section.card.live', {'aria-label': t('strip.title')}), queue = h('section.card.queue', {'aria-label': t('queue.title'), 'aria-live': 'polite'}), which = h('div.which'), rows = () => shownRun()?.figures?.view?.rows ?? [];
   const curves = frame(424, t('charts.curves'), () => table(rows())), matrix = frame(424, t('charts.matrix'), () => table(rows())), loss = frame(190, t('charts.loss'), () => lossTable());
   const charts = h('div.charts', {}, h('div.two.even', {}, h('article.card', {id: 'chart-curves'}, title(t('charts.curves'), t('charts.curves_sub')), which, curves.parts), h('article.card', {id: 'chart-matrix'}, title(t('charts.matrix'), t('charts.matrix_sub')), matrix.parts)),
     h('div.two.even', {}, h('article.card', {id: 'chart-loss'}, title(t('charts.loss'), t('charts.loss_sub')), loss.parts), h('article.card.result', {id: 'result', 'aria-live': 'polite'})));
   const empty = h('article.card.note-card', {}, bud(), h('div', {}, h('h3', {}, t('train.empty_title')), h('p.sub', {}, t('train.empty_text'))));
-  root.replaceChildren(h('div.traincols', {}, side, h('div.main', {}, strip, charts, empty)));
+  root.replaceChildren(h('div.traincols', {}, side, h('div.main', {}, strip, queue, charts, empty)));
   subscribe(() => {
     drawMethods();
+    drawQueue(queue);
     const run = shownRun(), runs = [...store.runs.values()];
     root.firstElementChild.classList.toggle('hasrun', Boolean(run));
     strip.hidden = charts.hidden = !run; empty.hidden = Boolean(run);
@@ -51,10 +54,10 @@ function drawStrip(strip, run, runs) {
   strip.dataset.run = run.id; strip.dataset.mode = mode; strip.dataset.status = run.status;
   if (!strip.firstChild) strip.append(h('div.progress', {role: 'status'}), h('div.buttons'), h('div.pace'));
   const [progress, buttons, pace] = strip.children;
-  fill(progress, [run.id, mode, run.status, done, part, left, run.place, encoded, run.problem, run.restarted, run.tasks, others.map(one => [one.id, modeOf(one), Math.round(one.position * 20)])], () => [
-    h('div.top', {}, h('p', {}, sentence(run, mode, done)), left !== null ? h('p.eta', {}, left > 0 ? rich('strip.left', {seconds: left >= 90 ? t('strip.minutes', {n: Math.round(left / 60)}) : t('strip.seconds', {n: left})}) : '') : null),
+  fill(progress, [run.id, mode, run.status, done, part, left, run.place, encoded, run.problem, run.restarted, run.tasks, run.wait ?? null, store.mates.get(run.id) ?? null, others.map(one => [one.id, modeOf(one), Math.round(one.position * 20)])], () => [
+    h('div.top', {}, h('p', {}, sentence(run, mode, done)), left !== null ? h('p.eta', {}, left > 0 ? rich('strip.left', {seconds: left >= 90 ? time(left) : t('strip.seconds', {n: left})}) : '') : null),
     h('div.segbar', {role: 'img', 'aria-label': t('strip.bar', {done, total: run.total})}, Array.from({length: run.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': at < done ? 1 : at === done ? part : 0}}))),
-    h('p.sub', {}, detail(run, mode, encoded)),
+    h('p.sub', {}, [detail(run, mode, encoded), along(run)].filter(Boolean).join(t('say.gap'))),
     others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, titleOf(one.method)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
   fill(buttons, [mode, run.status, atHead(run), isActive(run)], () => controls(run, mode));
   fill(pace, [clock.speed], () => [h('span.label', {}, t('pace.label')), segmented(t('pace.label'), ['x1', 'x4', 'live'].map(name => [name, t(`pace.${name}`), t(`pace.${name}_help`)]), clock.speed, name => { clock.setSpeed(name); changed(); }, 'pace'), h('span.fine', {}, t(`pace.${clock.speed}_help`))]);
@@ -62,6 +65,7 @@ function drawStrip(strip, run, runs) {
 
 function sentence(run, mode, done) {
   const method = titleOf(run.method), task = done + 1, now = run.tasks?.[done], name = isNamed(now) ? now.name : contents(now, 2);
+  if (mode === 'queued' && run.wait > 0) return rich('strip.queued_in', {method, place: Math.max(1, run.place), time: time(run.wait)});
   if (mode === 'queued') return run.place > 1 ? rich('strip.queued', {method, place: run.place}) : rich('strip.next', {method});
   if (mode === 'failed') return rich('strip.failed', {method});
   if (mode === 'stopped') return rich('strip.stopped', {method, done: count('plan.tasks', done)});
@@ -90,7 +94,7 @@ function controls(run, mode) {
   const stop = button('stop', () => active().forEach(one => command(one, 'stop')));
   const end = button('end', () => { clock.playing = true; all().forEach(one => { one.hold = null; jump(one, Infinity); }); changed(); });
   const again = button('again', () => { clock.playing = true; all().forEach(one => jump(one, 0)); changed(); }, {play: ''});
-  if (mode === 'queued') return [stop];
+  if (mode === 'queued') return [run.begun ? stop : button('withdraw', () => withdraw({runs: [...all(), ...[...store.mates.values()].flat()].filter(one => one.training === run.training)}))];
   if (mode === 'recorded') return [again, h('button.btn', {type: 'button', dataset: {do: 'inside', focus: 'do-inside'}, onclick: () => goTo('inside')}, t('do.inside'), icon('arrow'))];
   if (mode === 'stopped' || mode === 'failed') return mode === 'stopped' ? [resume, again] : [again];
   return [mode === 'paused' ? resume : pause, step, isActive(run) ? stop : end];
@@ -101,11 +105,12 @@ const percent = value => value === null || value === undefined ? t('result.none'
 
 function drawResult(node, run) {
   const view = run.figures?.view, ended = view?.stage === 'finished';
-  fill(node, [run.id, ended, view?.metrics, view?.parameters, view?.bytes, view?.accuracy, view?.tasks_done], () => {
+  const spread = drawSpread(run);
+  fill(node, [run.id, ended, spread?.key ?? null, view?.metrics, view?.parameters, view?.bytes, view?.accuracy, view?.tasks_done], () => {
     if (!view?.rows.length) return [h('div.soon', {}, bud(), h('h3', {}, t('result.soon')), h('p.sub', {}, t('result.soon_text')))];
     const metrics = view.metrics ?? {}, fact = (key, value, name) => h('div.fact', {title: t(`${key}_help`)}, h('dt', {}, t(key)), h('dd', {dataset: {metric: name}}, value));
     return [title(ended ? t('result.title') : t('result.now'), t(ended ? 'result.sub' : 'result.now_sub', {tasks: count('plan.tasks', view.rows.length)})),
-      h('p.big', {}, h('output', {dataset: {metric: 'accuracy'}}, percent(view.accuracy)), h('span', {}, t('result.accuracy'))),
+      h('p.big', {}, h('output', {dataset: {metric: 'accuracy'}}, percent(view.accuracy)), h('span', {}, t('result.accuracy'))), spread?.line,
       h('dl.factlist', {}, ended ? fact('result.average', percent(metrics.average_accuracy), 'average_accuracy') : null, ended ? fact('result.forgetting', percent(metrics.forgetting), 'forgetting') : null,
         fact('result.parameters', view.parameters === null ? t('result.none') : view.parameters.toLocaleString(), 'parameters'), fact('result.memory', view.bytes === null ? t('result.none') : `${Math.max(1, Math.round(view.bytes / 1000)).toLocaleString()} kB`, 'bytes'))];
   });

@@ -1,0 +1,31 @@
+/* Which runs of a project the page follows, which run along as further seeds, and which trainings are still to come. */
+import {atHead, isActive} from './clock.js';
+
+/** told: one line a run, as the server told them last. now: runs whose training is to be shown whatever is still being played. */
+export const lines = {told: [], now: new Set()};
+const seen = new Set();
+
+/**
+ * leaders: of each method the line of the first seed of its newest training on show; mates: [[leader's id, lines of its other seeds]];
+ * waiting: [{training, runs, place, wait, held}] by place, held when it is learning already but another one is still being played.
+ */
+export function lineUp(shown) {
+  const trainings = new Map();
+  for (const one of lines.told) trainings.set(one.training, [...trainings.get(one.training) ?? [], one]);
+  const all = [...trainings].map(([training, runs]) => ({training, runs, begun: runs.some(one => one.begun || one.status !== 'queued')}));
+  const playing = shown.some(run => trainings.has(run.training) && !(atHead(run) && (run.position >= run.total - 1e-9 || !isActive(run))));
+  const wanted = ({training, runs}) => seen.has(training) || runs.some(one => lines.now.has(one.id));
+  let visible = all.filter(one => wanted(one) || one.begun && !playing);
+  if (!visible.length) visible = all.filter(one => one.begun).slice(-1);
+  if (!visible.length) visible = all.slice(0, 1);
+  visible.forEach(one => seen.add(one.training));
+  const newest = new Map(visible.flatMap(one => one.runs.map(run => [run.method, one])));
+  const leaders = [], mates = new Map();
+  for (const [method, {runs}] of newest) {
+    const [first, ...rest] = runs.filter(one => one.method === method).sort((a, b) => a.seed - b.seed);
+    leaders.push(first);
+    if (rest.length) mates.set(first.id, rest);
+  }
+  const waiting = all.filter(one => !visible.includes(one)).map(({training, runs, begun}) => ({training, runs, held: begun, place: Math.max(...runs.map(one => one.place)), wait: runs.find(one => one.wait !== null)?.wait ?? null}));
+  return {leaders, mates, waiting: waiting.sort((a, b) => a.place - b.place)};
+}
