@@ -21,7 +21,7 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 
-from forget_me_not.demo import routes_lessons, routes_packs, routes_plasticity, routes_share
+from forget_me_not.demo import routes_lessons, routes_experiments, routes_packs, routes_plasticity, routes_share
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.guard import Guard, problem_answer
 from forget_me_not.demo.routes import routes
@@ -42,6 +42,7 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
     app.include_router(routes(session, local))
     app.include_router(routes_packs.routes(session))
     app.include_router(routes_share.routes(session))
+    app.include_router(routes_experiments.routes(session))
     app.include_router(inside_routes(session))
     app.include_router(routes_plasticity.routes(session))
     app.include_router(routes_lessons.routes())
