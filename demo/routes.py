@@ -72,8 +72,8 @@ class Views:
         return view
 
 
-def routes(session: Session, local: bool) -> APIRouter:
-    """All routes over one session. local: the page is served to this machine only."""
+def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
+    """All routes over one session. local: the page is served to this machine only; classroom: a class may follow."""
     api, views = APIRouter(), Views(session)
     titles: dict[str, str] = {}
 
@@ -96,7 +96,8 @@ def routes(session: Session, local: bool) -> APIRouter:
     @api.get("/status")
     def status() -> Any:
         said = session.client.status
-        return _fresh({"worker": said["worker"], "backbone": said["backbone"], "version": VERSION, "local": local})
+        return _fresh({"worker": said["worker"], "backbone": said["backbone"], "version": VERSION, "local": local,
+                       "classroom": classroom})  # fmt: skip
 
     @api.post("/status")
     async def repair(request: Request) -> Any:
@@ -156,6 +157,10 @@ def routes(session: Session, local: bool) -> APIRouter:
         except Problem as problem:
             known = problem.code in (*UNKNOWN, *AWAY, "disk_full", "request_bad")
             return problem_answer(problem, None if known else 409)
+
+    @api.get("/projects/{pid}/runs")
+    def runs(pid: str) -> Any:
+        return _fresh({"runs": session.runs(session.project(pid))})
 
     @api.get("/runs/{rid}")
     def run(rid: str) -> Any:
@@ -244,14 +249,14 @@ async def _json(request: Request) -> dict[str, Any]:
     return asked
 
 
-async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES) -> None:
-    """Streams the request's body into `path`: an image of up to 64 MiB, a zip of up to 1 GiB.
+async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES, limit: int = IMAGE_BYTES) -> None:
+    """Streams the request's body into `path`: an image of up to `limit` bytes, a zip of up to `most`.
 
     Problems: upload_big, upload_empty, disk_full.
     """
     said = request.headers.get("content-length", "")
     room_for(session.home, int(said) if said.isdigit() else 0)
-    name, size, limit = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0, IMAGE_BYTES
+    name, size = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0
     try:
         with open(path, "wb") as file:
             async for part in request.stream():
