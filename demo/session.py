@@ -30,7 +30,8 @@ UNFINISHED = ("queued", "running", "paused")
 LEFT_OVER = 3600.0
 RUNS_WAITING = 64
 """Runs of a project that may be unfinished at a time."""
-TELLING = ("method", "settings", "seed", "training", "created")
+TELLING = ("method", "settings", "seed", "training", "created", "experiment", "variant")
+"""What a run was asked for with that tells it from others; the last two only in ready-made experiments."""
 RUNS_TOLD = 72
 """Newest runs of a project the page hears of; Compare reads all."""
 
@@ -150,9 +151,8 @@ class Session:
             first.setdefault((photo["class"], ""), photo["sha"])
         tasks = [{"name": t["name"], "classes": [shown[c] for c in t["classes"]],
                   "photo": first.get((t["classes"][0], t.get("domain", "")))} for t in asked["tasks"]]  # fmt: skip
-        return {"id": rid, "project": asked["project"], "method": asked["method"], "seed": asked["seed"], "kind": asked["kind"],
-                "settings": asked["settings"], "training": asked["training"], "created": asked["created"], "tasks": tasks,
-                **self._standing(rid)}  # fmt: skip
+        return {"id": rid, "project": asked["project"], "kind": asked["kind"], "tasks": tasks,
+                **{k: asked.get(k) for k in TELLING}, **self._standing(rid)}  # fmt: skip
 
     def runs(self, project: Project) -> list[dict[str, Any]]:
         """The newest runs of a project, oldest first, each as one line: what tells it from others, and where it stands."""
@@ -166,7 +166,7 @@ class Session:
             asked = read_json(self.home / "runs" / rid / "request.json")
             if not isinstance(asked, dict):
                 return None
-            found = {"id": rid, "tasks": len(asked["tasks"]), **{k: asked[k] for k in TELLING}}
+            found = {"id": rid, "tasks": len(asked["tasks"]), **{k: asked.get(k) for k in TELLING}}
             self._told[rid] = found
         return found
 
