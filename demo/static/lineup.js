@@ -6,7 +6,7 @@ export const lines = {told: [], now: new Set()};
 const seen = new Set();
 
 /**
- * leaders: of each method the line of the first seed of its newest training on show; mates: [[leader's id, lines of its other seeds]];
+ * leaders: of each method, in its newest training on show, the line of the first seed of each choice of settings; mates: [[leader's id, lines of its other seeds]];
  * waiting: [{training, runs, place, wait, held}] by place, held when it is learning already but another one is still being played.
  */
 export function lineUp(shown) {
@@ -22,9 +22,13 @@ export function lineUp(shown) {
   const newest = new Map(visible.flatMap(one => one.runs.map(run => [run.method, one])));
   const leaders = [], mates = new Map();
   for (const [method, {runs}] of newest) {
-    const [first, ...rest] = runs.filter(one => one.method === method).sort((a, b) => a.seed - b.seed);
-    leaders.push(first);
-    if (rest.length) mates.set(first.id, rest);
+    const variants = new Map();
+    for (const one of runs.filter(one => one.method === method)) { const key = JSON.stringify(one.settings); variants.set(key, [...variants.get(key) ?? [], one]); }
+    for (const same of variants.values()) {
+      const [first, ...rest] = same.sort((a, b) => a.seed - b.seed);
+      leaders.push(first);
+      if (rest.length) mates.set(first.id, rest);
+    }
   }
   const waiting = all.filter(one => !visible.includes(one)).map(({training, runs, begun}) => ({training, runs, held: begun, place: Math.max(...runs.map(one => one.place)), wait: runs.find(one => one.wait !== null)?.wait ?? null}));
   return {leaders, mates, waiting: waiting.sort((a, b) => a.place - b.place)};

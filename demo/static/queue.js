@@ -1,7 +1,7 @@
 /* The queue: trainings that wait for the one under way, each with its place, about how long, and the way out. */
 import {fill, glyph, h, icon} from './dom.js';
 import {count, rich, t} from './i18n.js';
-import {showTraining, store, titleOf, withdraw} from './store.js';
+import {nameOf, showTraining, store, titleOf, withdraw} from './store.js';
 
 /** About how long: seconds up to a minute and a half, minutes beyond. */
 export const time = seconds => seconds >= 90 ? t('strip.minutes', {n: Math.round(seconds / 60)}) : t('strip.seconds', {n: Math.max(1, Math.ceil(seconds / 5) * 5)});
@@ -13,7 +13,7 @@ export function drawQueue(card) {
 
 function line(one) {
   const methods = [...new Set(one.runs.map(run => run.method))], seeds = [...new Set(one.runs.map(run => run.seed))], first = methods.slice(0, 3).map(titleOf).join(t('list.comma'));
-  const names = methods.length > 3 ? t('queue.and_more', {names: first, n: methods.length - 3}) : first;
+  const names = one.runs[0].experiment ? nameOf(one.runs) : methods.length > 3 ? t('queue.and_more', {names: first, n: methods.length - 3}) : first;
   const act = one.held ? h('button.btn.ghost', {type: 'button', dataset: {do: 'show-now', focus: `now-${one.training}`}, onclick: () => showTraining(one)}, icon('play'), t('queue.show'))
     : h('button.btn.ghost', {type: 'button', dataset: {do: 'withdraw', focus: `out-${one.training}`}, onclick: () => withdraw(one)}, icon('cross'), t('queue.take_out'));
   return h('li.waits', {dataset: {training: one.training, place: String(one.place)}}, h('span.glyphs', {'aria-hidden': 'true'}, methods.slice(0, 3).map(glyph)), h('div', {}, h('b', {}, names), h('p.sub', {}, `${seeds.length > 1 ? t('queue.seeds', {seeds: seeds.join(t('list.comma'))}) : t('queue.seed', {seed: seeds[0]})}${t('say.stop')}`, t('say.gap'), when(one))), act);

@@ -50,7 +50,7 @@ async function refreshProject() {
   }
 }
 
-/* ---------- runs: of each method the first seed of its newest training that is not waiting (lineup.js) ---------- */
+/* ---------- runs: of each method the first seeds of its newest training that is not waiting (lineup.js) ---------- */
 const known = new Map();
 async function refreshRuns() {
   const {project} = store;
@@ -61,9 +61,8 @@ async function refreshRuns() {
 async function followRuns() {
   const {leaders, mates, waiting} = lineUp([...store.runs.values()]), before = JSON.stringify([[...store.mates], store.waiting]);
   for (const {id} of leaders) if (!known.has(id)) { try { known.set(id, await get(`runs/${id}`)); } catch (error) { if (error.status === 404) known.set(id, null); else throw error; } }
-  const wanted = new Map([...guests, ...leaders.map(one => known.get(one.id)).filter(Boolean)].map(info => [info.method, info]));
-  const ids = new Set([...wanted.values()].map(info => info.id));
-  for (const id of store.runs.keys()) if (!ids.has(id)) store.runs.delete(id);
+  const wanted = new Map([...guests, ...leaders.map(one => known.get(one.id)).filter(Boolean)].map(info => [info.id, info]));
+  for (const id of store.runs.keys()) if (!wanted.has(id)) store.runs.delete(id);
   for (const info of wanted.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
   const place = run => (store.cards ?? []).findIndex(card => card.name === run.method), order = [...store.runs.keys()].join();
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
@@ -91,11 +90,15 @@ function firstSight(info) {
 
 const started = new Set();
 /** Starts a training, or puts it into the queue where one is under way. `seeds` is 1, or 3 for a spread: seed, seed + 1, seed + 2. */
-export async function train(methods, settings, seed, seeds = 1) {
+export const train = (methods, settings, seed, seeds = 1) => begin(id => post(`projects/${id}/train`, {methods, settings, seed, seeds}));
+/** Starts all runs of a ready-made experiment in the same way. */
+export const tryOut = name => begin(id => post(`projects/${id}/experiments`, {name}));
+
+async function begin(ask) {
   const waits = isLearning();
   store.starting = true; changed();
   try {
-    const project = await ensureProject(), {runs} = await post(`projects/${project.id}/train`, {methods, settings, seed, seeds});
+    const project = await ensureProject(), {runs} = await ask(project.id);
     runs.forEach(id => started.add(id));
     if (!waits) { runs.forEach(id => lines.now.add(id)); clock.playing = true; picked = null; }
     takeProject(await get(`projects/${project.id}`));
@@ -115,7 +118,7 @@ export async function withdraw({runs}) {
   try { for (const {id} of runs) await post(`runs/${id}/do`, {do: 'withdraw'}); }
   catch (error) { trouble(error); return poll(); }
   const seeds = new Set(runs.map(one => one.seed)), methods = [...new Set(runs.map(one => one.method))], settings = Object.fromEntries(runs.map(one => [one.method, one.settings]));
-  toast({title: t('queue.out'), text: methods.map(titleOf).join(t('list.comma')), action: [t('queue.back'), () => train(methods, settings, Math.min(...seeds), seeds.size)], key: 'queue'});
+  toast({title: t('queue.out'), text: nameOf(runs), action: [t('queue.back'), () => runs[0].experiment ? tryOut(runs[0].experiment) : train(methods, settings, Math.min(...seeds), seeds.size)], key: 'queue'});
   await refreshProject().catch(quiet);
   await refreshRuns().catch(quiet);
 }
@@ -129,8 +132,11 @@ export function show(id) { picked = id; if (store.runs.has(id)) store.shown = id
 export const shownRun = () => store.runs.get(store.shown) ?? null;
 export const cardOf = method => store.cards?.find(card => card.name === method) ?? null;
 export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
-/** What tells a run from the others: its method, and the starter pack where it is not one of the person's own photos. */
-export const labelOf = run => run.title ? `${titleOf(run.method)} · ${run.title}` : titleOf(run.method);
+/** What tells a run from the others: its method, the starter pack where it is not one of the person's own photos, and the experiment's variant. */
+export const labelOf = run => [titleOf(run.method), run.title ?? null, variantOf(run)].filter(Boolean).join(' · ');
+const variantOf = run => run.variant && has(`experiments.${run.experiment}.${run.variant}`) ? t(`experiments.${run.experiment}.${run.variant}`, run.settings) : null;
+/** What a training is called: its experiment, or the methods that learn. */
+export const nameOf = runs => runs[0].experiment ? t(`experiments.${runs[0].experiment}.title`) : [...new Set(runs.map(one => one.method))].map(titleOf).join(t('list.comma'));
 const isBusy = () => [...store.runs.values()].some(isActive);
 /** Whether the worker is at a training of this project, so that another one has to wait. */
 export const isLearning = () => lines.told.some(one => one.status === 'running' || one.status === 'queued');

@@ -5,9 +5,10 @@ import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.
 import {contents, isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
 import {mountMethods} from './methods.js';
+import {mountExperiments} from './experiments.js';
 import {drawQueue, time} from './queue.js';
 import {along, drawSpread} from './seeds.js';
-import {changed, command, show, shownRun, store, subscribe, titleOf, withdraw} from './store.js';
+import {changed, command, labelOf, show, shownRun, store, subscribe, withdraw} from './store.js';
 import {goTo} from './tabs.js';
 import {speak} from './toast.js';
 
@@ -18,7 +19,8 @@ export function mountTrain(root) {
   const charts = h('div.charts', {}, h('div.two.even', {}, h('article.card', {id: 'chart-curves'}, title(t('charts.curves'), t('charts.curves_sub')), which, curves.parts), h('article.card', {id: 'chart-matrix'}, title(t('charts.matrix'), t('charts.matrix_sub')), matrix.parts)),
     h('div.two.even', {}, h('article.card', {id: 'chart-loss'}, title(t('charts.loss'), t('charts.loss_sub')), loss.parts), h('article.card.result', {id: 'result', 'aria-live': 'polite'})));
   const empty = h('article.card.note-card', {}, bud(), h('div', {}, h('h3', {}, t('train.empty_title')), h('p.sub', {}, t('train.empty_text'))));
-  root.replaceChildren(h('div.traincols', {}, side, h('div.main', {}, strip, queue, charts, empty)));
+  root.replaceChildren(h('div.traincols', {}, side, h('div.main', {}, strip, queue, charts, empty, h('article.card.experiments', {id: 'experiments'}))));
+  mountExperiments(root.querySelector('#experiments'));
   subscribe(() => {
     drawMethods();
     drawQueue(queue);
@@ -27,7 +29,7 @@ export function mountTrain(root) {
     strip.hidden = charts.hidden = !run; empty.hidden = Boolean(run);
     if (!run) return;
     drawStrip(strip, run, runs);
-    fill(which, [run.id, runs.map(one => [one.id, titleOf(one.method)])], () => runs.length > 1 ? segmented(t('charts.which'), runs.map(one => [one.id, titleOf(one.method)]), run.id, show, 'which') : [h('span.one', {}, glyph(run.method), titleOf(run.method))]);
+    fill(which, [run.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? segmented(t('charts.which'), runs.map(one => [one.id, labelOf(one)]), run.id, show, 'which') : [h('span.one', {}, glyph(run.method), labelOf(run))]);
     drawResult(root.querySelector('#result'), run);
     if (!run.figures || run.painted === run.figures && root.painted === run.id) return;
     run.painted = run.figures; root.painted = run.id;
@@ -58,13 +60,13 @@ function drawStrip(strip, run, runs) {
     h('div.top', {}, h('p', {}, sentence(run, mode, done)), left !== null ? h('p.eta', {}, left > 0 ? rich('strip.left', {seconds: left >= 90 ? time(left) : t('strip.seconds', {n: left})}) : '') : null),
     h('div.segbar', {role: 'img', 'aria-label': t('strip.bar', {done, total: run.total})}, Array.from({length: run.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': at < done ? 1 : at === done ? part : 0}}))),
     h('p.sub', {}, [detail(run, mode, encoded), along(run)].filter(Boolean).join(t('say.gap'))),
-    others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, titleOf(one.method)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
+    others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, labelOf(one)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
   fill(buttons, [mode, run.status, atHead(run), isActive(run)], () => controls(run, mode));
   fill(pace, [clock.speed], () => [h('span.label', {}, t('pace.label')), segmented(t('pace.label'), ['x1', 'x4', 'live'].map(name => [name, t(`pace.${name}`), t(`pace.${name}_help`)]), clock.speed, name => { clock.setSpeed(name); changed(); }, 'pace'), h('span.fine', {}, t(`pace.${clock.speed}_help`))]);
 }
 
 function sentence(run, mode, done) {
-  const method = titleOf(run.method), task = done + 1, now = run.tasks?.[done], name = isNamed(now) ? now.name : contents(now, 2);
+  const method = labelOf(run), task = done + 1, now = run.tasks?.[done], name = isNamed(now) ? now.name : contents(now, 2);
   if (mode === 'queued' && run.wait > 0) return rich('strip.queued_in', {method, place: Math.max(1, run.place), time: time(run.wait)});
   if (mode === 'queued') return run.place > 1 ? rich('strip.queued', {method, place: run.place}) : rich('strip.next', {method});
   if (mode === 'failed') return rich('strip.failed', {method});
