@@ -11,9 +11,11 @@ from starlette.responses import JSONResponse
 from forget_me_not.demo.words import fill, words
 from forget_me_not.models.problem import Problem
 
-UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown", "pack_unknown")
+UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown", "pack_unknown", "room_unknown")
 AWAY = ("worker_away", "backbone_away")
-STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early"), 413: ("upload_big",), 507: ("disk_full",)}
+CLASS = {403: ("phone_unknown", "class_closed", "photos_phone", "photos_room"), 429: ("room_tries", "room_full")}
+STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early", "run_begun", "guess_late"),
+          413: ("upload_big",), 507: ("disk_full",), **CLASS}  # fmt: skip
 """HTTP status by code; every other problem is 400."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 

@@ -77,6 +77,10 @@ class Packs:
         """The newest training that is still on disk; None before the first."""
         return next((one for one in reversed(self._known()) if self._whole(one)), None)
 
+    def runs(self, training: str) -> dict[str, str]:
+        """{method: id} of a training by its token; empty where it is no longer known."""
+        return next((dict(one["runs"]) for one in self._known() if one["training"] == training and self._whole(one)), {})
+
     def lane(self, rid: str) -> dict[str, Any]:
         """How a run of a pack went so far: {"status", "problem", "method", "pack", "seed", "tasks", "marks", "end"}."""
         folder = self.session.folder(rid)

@@ -21,8 +21,18 @@ import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 
-from forget_me_not.demo import routes_lessons, routes_experiments, routes_packs, routes_plasticity, routes_share
+from forget_me_not.demo import (
+    lan,
+    routes_class,
+    routes_experiments,
+    routes_lessons,
+    routes_packs,
+    routes_plasticity,
+    routes_share,
+)
+from forget_me_not.demo.classroom import Room
 from forget_me_not.demo.client import COMMAND, Client
+from forget_me_not.demo.door import Door
 from forget_me_not.demo.guard import Guard, problem_answer
 from forget_me_not.demo.routes import routes
 from forget_me_not.demo.routes_inside import inside_routes
@@ -36,10 +46,15 @@ PORTS_TRIED = 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def application(session: Session, local: bool = True, page: bool = True) -> fastapi.FastAPI:
-    """The whole app. page: with Gradio's page at "/"; tests of the routes do without."""
+def application(session: Session, local: bool = True, page: bool = True, room: Room | None = None,
+                network: str | None = None) -> fastapi.FastAPI:  # fmt: skip
+    """The whole app. page: with Gradio's page at "/"; tests of the routes do without.
+
+    room: a class may follow, at the address `network`; the lab itself then opens at this computer alone.
+    """
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(routes(session, local))
+    app.include_router(routes(session, local, room is not None))
+    app.include_router(routes_class.routes(room, network))
     app.include_router(routes_packs.routes(session))
     app.include_router(routes_share.routes(session))
     app.include_router(routes_experiments.routes(session))
@@ -59,18 +74,22 @@ def application(session: Session, local: bool = True, page: bool = True) -> fast
         app = gr.mount_gradio_app(app, lab.build(), "/", theme=lab.theme(), i18n=lab.i18n, footer_links=[], run_history=False,
                                   enable_monitoring=False, ssr_mode=False, show_error=True)  # fmt: skip
     app.add_middleware(Squeeze)
+    if room is not None:
+        app.add_middleware(Door)
     app.add_middleware(Guard)
     return app
 
 
-def serve(host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False, home: Path | str | None = None,
-          backbone: str = "starter", size: int = 112, plugins: Sequence[str] = ()) -> None:  # fmt: skip
+def serve(host: str | None = None, port: int = 7860, open_browser: bool = False, home: Path | str | None = None,
+          backbone: str = "starter", size: int = 112, plugins: Sequence[str] = (), classroom: bool = False) -> None:  # fmt: skip
     """Opens the lab and returns when it is closed. A port that is taken gives way to the next free one, with a sentence.
 
-    home: moves everything the lab keeps. backbone, size, plugins: for the worker (see backbone.create and registry.load_plugin).
+    host: by default this computer alone, in class its whole network. home: moves everything the lab keeps. backbone, size,
+    plugins: for the worker (see backbone.create and registry.load_plugin). classroom: phones may follow (see classroom.Room).
     """
     if home is not None:
         os.environ[HOME] = str(Path(home).expanduser().absolute())
+    host = host or ("0.0.0.0" if classroom else LOOPBACK[0])
     folder = data_folder()
     listener = listen(host, port)
     given = listener.getsockname()[1]
@@ -81,14 +100,21 @@ def serve(host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False,
     session = Session(folder, client)
     local = host in LOOPBACK
     address = f"http://{'localhost' if local or host in ('0.0.0.0', '::') else host}:{given}"
+    room = Room(session) if classroom else None
+    here = lan.network_address(host)
+    network = f"http://{f'[{here}]' if ':' in here else here}:{given}" if here else None
 
     def opened() -> None:
         client.start()  # now that the page can be had: its imports would slow ours
-        tell(say("en", "server.open" if local else "server.open_network", address=address, port=given))
+        if room is not None:
+            invite(address if local or host in lan.ANYWHERE else network, network, room)
+        else:
+            tell(say("en", "server.open" if local else "server.open_network", address=address, port=given))
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    config = uvicorn.Config(application(session, local), log_level="warning", proxy_headers=True, timeout_graceful_shutdown=3)
+    app = application(session, local, room=room, network=network)
+    config = uvicorn.Config(app, log_level="warning", proxy_headers=True, timeout_graceful_shutdown=3)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             _Server(config, opened).run(sockets=[listener])
@@ -135,6 +161,16 @@ def tell(sentence: str) -> None:
     """A line for who started the lab."""
     sys.stdout.write(sentence + "\n")
     sys.stdout.flush()
+
+
+def invite(address: str, network: str | None, room: Room) -> None:
+    """Says where the teacher finds the lab, and shows the class the way in."""
+    tell(say("en", "classroom.open", address=address))
+    if network is None:
+        tell(say("en", "classroom.no_network"))
+        return
+    tell(say("en", "classroom.invite", address=f"{network}/join", code=room.code))
+    tell(lan.terminal(f"{network}/join?room={room.code}", sys.stdout.encoding, sys.stdout.isatty()))
 
 
 @contextlib.contextmanager

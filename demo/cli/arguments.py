@@ -55,7 +55,9 @@ def _command(commands, name: str, help_: str, module: str | None = None) -> Pars
 
 def _lab(commands) -> None:
     lab = _command(commands, LAB, "Open the lab in the browser (the same as no command).")
-    lab.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 lets others on the network in")
+    lab.add_argument("--host", help="address to listen at (default 127.0.0.1); 0.0.0.0 lets others on the network in")
+    lab.add_argument("--classroom", action="store_true",
+                     help="a class may follow on phones: shows address and QR code; the lab stays on this computer")  # fmt: skip
     lab.add_argument("--port", type=int, default=7860)
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
     lab.add_argument("--home", metavar="DIR", help="keep everything in this folder (as FORGET_ME_NOT_HOME does)")

@@ -9,5 +9,6 @@ def main(options: argparse.Namespace) -> int:
     """Serves the lab until Ctrl-C."""
     from forget_me_not.demo.server import serve
 
-    serve(options.host, options.port, not options.no_browser, options.home, options.backbone, options.size, options.plugin)
+    serve(options.host, options.port, not options.no_browser, options.home, options.backbone, options.size, options.plugin,
+          options.classroom)  # fmt: skip
     return 0

@@ -81,8 +81,8 @@ function newCard(id) {
   name.onblur = () => { const wanted = name.textContent.trim(), old = nameOf(id); if (wanted && wanted !== pretty(old)) edit('rename_class', {class: id, name: wanted}); else name.textContent = pretty(old); };
   const act = (icons, label, run) => h('button', {type: 'button', onclick: run}, icon(icons), label);
   const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
-    h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.quality'),
-    h('div.acts', {}, act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), act('trash', t('data.delete_class'), () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))}))));
+    h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.quality'), h('div.classgate'),
+    h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), act('trash', t('data.delete_class'), () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))}))));
   card.addEventListener('focusin', () => { focusClass = id; });  // there is no onfocusin to set
   photoZone(card, () => nameOf(id));
   return card;
@@ -94,6 +94,7 @@ function drawCard(card, one, project) {
   name.setAttribute('aria-label', t('data.name_of', {name: shown}));
   card.setAttribute('aria-label', shown);
   card.classList.toggle('short', short);
+  store.gate?.(card.querySelector('.classgate'), one.id);
   fill(card.querySelector('.where'), [one.task], () => one.task >= 0 ? dot(one.task) : h('span.dot.none', {title: t('plan.left_out')}, '–'));
   fill(card.querySelector('.count'), one.count, () => richCount('data.photos', one.count));
   fill(card.querySelector('.thumbs'), [one.photos.slice(0, SHOWN), one.count, shown], () => [

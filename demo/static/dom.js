@@ -100,3 +100,16 @@ export function segmented(label, options, chosen, choose, name = label) {
     next.focus(); next.click();
   }}, buttons);
 }
+
+/** A radio group of our own looks: arrows move, a click or Space chooses. */
+export function radios(label, options, chosen, pick, name, look) {
+  const at = Math.max(0, options.findIndex(([value]) => value === chosen));
+  const buttons = options.map(([value, inside], n) => h(`button.${name}`, {type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: n === at ? 0 : -1, dataset: {focus: `${name}-${value}`, value: String(value)}, onclick: () => pick(value)}, inside));
+  return h(`div.${look}`, {role: 'radiogroup', 'aria-label': label, onkeydown: event => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+    if (!step || event.altKey) return;
+    event.preventDefault();
+    const next = buttons[(buttons.indexOf(event.target.closest('[role=radio]')) + step + buttons.length) % buttons.length];
+    next.focus(); next.click();
+  }}, buttons);
+}

@@ -1,9 +1,12 @@
 /* See it forget: question and packs, guess and Start, two lanes on one clock, scrubber, and the verdict, computed from the answers. */
-import {bud, fill, h, hueOf, icon} from './dom.js';
-import {has, lang, problemText, rich, t} from './i18n.js';
-import {LANES, again, broken, choose, ended, finished, guess, head, jump, latest, named, open, pack, picture, run, start, task, tasks, titled, toggle, wall, watch} from './forget_run.js';
-import {mountLane, percent} from './forget_lane.js';
-import {changed, invite} from './store.js';
+import {fill, h, hueOf, icon, radios} from './dom.js';
+import {prose} from './glossary.js';
+import {has, lang, problemText, t} from './i18n.js';
+import {lessonsHint} from './lessons.js';
+import {LANES, again, broken, choose, ended, guess, jump, latest, named, open, pack, picture, run, start, task, tasks, titled, toggle, wall, watch} from './forget_run.js';
+import {mountLane} from './forget_lane.js';
+import {facts, question, reason, running, said, share} from './forget_say.js';
+import {changed, invite, store, subscribe} from './store.js';
 import {goTo} from './tabs.js';
 import {speak, trouble} from './toast.js';
 
@@ -22,15 +25,16 @@ export function mountForget(root) {
     fill(fine, [run.seed, Boolean(pack())], () => pack() ? [h('span', {}, t('forget.fine', {seed: run.seed}), t('say.gap')), h('a', {href: '?view=wall#demo', target: '_blank'}, t('forget.wall'))] : []);
     if (run.training && run.position >= 1) speak('forget', t('forget.spoken', {n: Math.floor(run.position + 1e-6), naive: share('finetune'), tosca: share('tosca'), task: titled(tasks()[0])}));
   });
+  let teacher = null;
+  subscribe(() => { if (store.status?.classroom) teacher ??= import('./join/teacher.js').then(({startClass}) => startClass(ask)); });
   open();
 }
 
-const share = method => { const mark = latest(method); return mark ? percent(mark.right / mark.total) : '–'; };
 const number = n => has(`forget.number_${n}`) ? t(`forget.number_${n}`) : String(n);
 
 /* ---------- question, packs ---------- */
 function drawHero(hero) {
-  fill(hero, [run.packs?.length ?? 0, run.pack, Boolean(run.problem && !run.packs)], () => [h('div', {}, h('h1', {}, t('forget.hero', {n: number(tasks().length || 4)}), h('br'), t('forget.hero_2')), h('p.lead', {}, t('forget.lead'))), run.packs ? packs() : null]);
+  fill(hero, [run.packs?.length ?? 0, run.pack, Boolean(run.problem && !run.packs)], () => [h('div', {}, h('h1', {}, t('forget.hero', {n: number(tasks().length || 4)}), h('br'), t('forget.hero_2')), h('p.lead', {}, prose('forget.lead')), lessonsHint()), run.packs ? packs() : null]);
 }
 function packs() {
   const {title, line, tasks: all, photos} = pack() ?? {title: {}, line: {}, tasks: []};
@@ -38,28 +42,13 @@ function packs() {
     h('p.sub', {}, line[lang] ?? line.en ?? ''));
 }
 
-/** A radio group of our own looks: arrows move, a click or Space chooses. */
-function radios(label, options, chosen, pick, name, look) {
-  const at = Math.max(0, options.findIndex(([value]) => value === chosen));
-  const buttons = options.map(([value, inside], n) => h(`button.${name}`, {type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: n === at ? 0 : -1, dataset: {focus: `${name}-${value}`, value: String(value)}, onclick: () => pick(value)}, inside));
-  return h(`div.${look}`, {role: 'radiogroup', 'aria-label': label, onkeydown: event => {
-    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    const next = buttons[(buttons.indexOf(event.target.closest('[role=radio]')) + step + buttons.length) % buttons.length];
-    next.focus(); next.click();
-  }}, buttons);
-}
-
 /* ---------- guess and Start ---------- */
 function drawAsk(ask) {
   ask.hidden = !run.memory.length;
   if (!run.memory.length) return;
   fill(ask, [run.pack, run.memory.length, run.guess, Boolean(run.training), Boolean(run.starting), ended()], () => {
-    const list = tasks().map(named), order = list.flatMap((name, at) => [at ? t('forget.then') : '', h('b', {}, name)]);
-    const [before, after] = t('forget.question', {tasks: '\n', n: run.memory.length, task: named(tasks()[0])}).split('\n');
     const options = Array.from({length: run.memory.length + 1}, (_, n) => [n, String(n)]);
-    return [h('div.asked', {}, h('p.label', {}, t('forget.guess'), ' ', run.training ? null : h('span.sub', {}, t('forget.guess_skip'))), h('p.q', {}, before, order, after)),
+    return [h('div.asked', {}, h('p.label', {}, t('forget.guess'), ' ', run.training ? null : h('span.sub', {}, t('forget.guess_skip'))), h('p.q', {}, question())),
       run.training && run.guess === null ? h('p.sub.noguess', {}, t('forget.no_guess')) : radios(t('forget.guess'), options, run.guess, run.training ? () => {} : guess, 'num', 'nums'),
       run.training ? h('button.btn.go', {type: 'button', dataset: {do: 'again', focus: 'go'}, onclick: again}, t('forget.again')) : h('button.btn.go', {type: 'button', dataset: {do: 'start', focus: 'go'}, onclick: start}, t(run.starting ? 'forget.starting' : 'forget.start'))];
   });
@@ -96,23 +85,9 @@ function drawVerdict(card) {
     if (lost) return [h('div', {}, h('p.q', {}, t('forget.problem')), h('p.sub', {}, problemText(lost)))];
     if (run.starting) return [h('p.q', {}, t('forget.waking', {n: waiting}))];
     if (!run.training) return [h('p.q', {}, t(run.guess === null ? 'forget.ready' : 'forget.ready_guess', {n: run.guess}))];
-    if (!ended()) return [h('p.q', {}, latest('finetune') ? t('forget.running', {n: task() + 1, of: tasks().length, name: titled(tasks()[task()]), task: named(tasks()[0])}) : t('forget.queued'))];
+    if (!ended()) return [h('p.q', {}, running())];
     return [h('div', {}, h('p.q', {}, said()), h('p.sub', {}, reason()), h('p.sub.facts', {}, facts()), overRuns()), wall ? null : h('button.btn', {type: 'button', dataset: {do: 'why'}, onclick: why}, t('forget.why'), icon('arrow'))];
   });
-}
-
-function said() {
-  const {finetune, tosca} = run.lanes, values = {g: run.guess, a: finetune.kept, b: tosca.kept, of: finetune.of};
-  return t(run.guess === null ? 'forget.end' : run.guess === finetune.kept ? 'forget.end_right' : 'forget.end_guess', values);
-}
-/** Which of the two kept more of task 1 by at least one photo in twenty; nothing is promised, so every outcome has its sentence. */
-function reason() {
-  const {finetune, tosca} = run.lanes, gap = tosca.last - finetune.last, fell = finetune.best - finetune.last >= .3, values = {task: named(tasks()[0])};
-  return t(gap >= .05 ? fell ? 'forget.why_modules' : 'forget.why_little' : gap > -.05 ? 'forget.why_tie' : 'forget.why_worse', values);
-}
-function facts() {
-  const {finetune, tosca, simplecil} = run.lanes, values = {total: latest('finetune').total, task: named(tasks()[0]), best: percent(finetune.best), naive: percent(finetune.last), tosca: percent(tosca.last), naive_all: percent(finetune.whole), tosca_all: percent(tosca.whole), plain_all: simplecil?.whole ? percent(simplecil.whole) : ''};
-  return [t('forget.facts', values), simplecil?.whole ? t('say.gap') + t(simplecil.whole - tosca.whole >= .02 ? 'forget.plain_wins' : simplecil.whole - tosca.whole > -.02 ? 'forget.plain_ties' : 'forget.plain_loses', values) : ''].join('');
 }
 /** What was measured once over many seeds and stands on the pack's card. */
 function overRuns() {

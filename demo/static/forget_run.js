@@ -2,7 +2,8 @@
 import {get, post} from './api.js';
 import {kept, lang, t} from './i18n.js';
 import {changed, store} from './store.js';
-import {trouble} from './toast.js';
+import {valueOf} from './link.js';
+import {toast, trouble} from './toast.js';
 
 export const LANES = ['finetune', 'tosca'];
 const PACE = 4, REST = 12, MARKS = 12;
@@ -31,12 +32,23 @@ export async function open() {
     const before = demo ? null : remembered();
     run.pack = run.packs.some(one => one.name === before?.pack) ? before.pack : run.packs[0]?.name ?? null;
     run.seed = before?.seed ?? pack()?.seed ?? 0;
+    linked(before);
     if (before?.training) { Object.assign(run, {training: before.training, guess: before.guess ?? null, position: Infinity}); }
     await introduce();
     if (run.training) { await refresh(); run.playing = !finished() && !broken(); poll(); }
     if (wall) follow(true); else if (demo && !run.training) start();
   } catch (error) { run.problem = error.problem ?? {code: 'page_error', values: {}}; }
   told();
+}
+
+/** A link may name the pack and its seed; a training of another one that was kept gives way. */
+function linked(before) {
+  const name = valueOf('pack'), known = run.packs.find(one => one.name === name), seed = Number(valueOf('seed') ?? NaN);
+  if (name === null || wall) return;
+  if (!known) return void toast({title: t('link.ignored'), items: [t('link.pack_unknown', {name})], key: 'link', seconds: 6});
+  const wanted = Number.isInteger(seed) && seed >= 0 && seed <= 9999 ? seed : known.seed;
+  if (before && (before.pack !== name || before.seed !== wanted)) before.training = null;
+  Object.assign(run, {pack: name, seed: wanted});
 }
 
 async function introduce() {
@@ -90,6 +102,17 @@ async function follow(first) {
     } else if (!training && first) await start();
   } catch { /* the header says that the server is out of reach */ }
   setTimeout(follow, 2000);
+}
+
+/** On a phone of the class: the teacher's run as the server passes it on. Small gaps between both clocks are left to glide. */
+export function showing({story, position, playing, guess: mine}) {
+  if (story) {
+    const {pack: about, seed, memory, lanes} = story, started = Object.keys(lanes).length > 0;
+    Object.assign(run, {packs: [about], pack: about.name, seed, memory, lanes, training: started ? {runs: lanes} : null});
+  }
+  const gap = Math.abs(run.position - position);
+  Object.assign(run, {playing, guess: mine, ...(gap > .3 || !playing) && {position: Math.min(position, head())}});
+  told();
 }
 
 const over = lane => lane && !['queued', 'running', 'paused'].includes(lane.status);

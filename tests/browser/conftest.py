@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,10 @@ def until(true: Callable[[], Any], what: str, seconds: float = PATIENCE, every: 
 
 
 class Lab:
-    """One server process at a port of its own. home: its FORGET_ME_NOT_HOME."""
+    """One server process at a port of its own. home: its FORGET_ME_NOT_HOME; options: more of its command line."""
 
-    def __init__(self, home: Path, backbone: str, port: int | None = None):
-        self.home, self.backbone, self.port = home, backbone, port or free_port()
+    def __init__(self, home: Path, backbone: str, port: int | None = None, options: Sequence[str] = ()):
+        self.home, self.backbone, self.port, self.options = home, backbone, port or free_port(), options
         self.address = f"http://127.0.0.1:{self.port}/"
         self.process: subprocess.Popen | None = None
 
@@ -51,7 +51,8 @@ class Lab:
 
     def start(self) -> None:
         """Opens the lab and waits until its backbone is there."""
-        command = [sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(self.port), "--backbone", self.backbone]
+        command = [sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(self.port), "--backbone", self.backbone,
+                   *self.options]  # fmt: skip
         environment = {**os.environ, "FORGET_ME_NOT_HOME": str(self.home)}
         self.process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline()
@@ -179,6 +180,17 @@ def browser() -> Iterator[Any]:
 def lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab with a random backbone, one for all tests of a file: every browser context has a project of its own."""
     lab = Lab(tmp_path_factory.mktemp("lab"), "random")
+    try:
+        lab.start()
+        yield lab
+    finally:
+        lab.stop()
+
+
+@pytest.fixture(scope="module")
+def class_lab(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab with a random backbone that a class may follow, on the loopback."""
+    lab = Lab(tmp_path_factory.mktemp("class"), "random", options=("--classroom", "--host", "127.0.0.1"))
     try:
         lab.start()
         yield lab
