@@ -1,17 +1,15 @@
-"""Benchmarks: the figures the project promises, measured in one process on one thread. Yields rows, prints nothing.
+"""Times: the ratios the project promises, measured side by side in one process on one thread. Yields rows, prints nothing.
 
-`quality` repeats whole runs over many seeds; `speed` gives ratios of things measured side by side, because seconds say
-more about the machine than about the code.
+Ratios, because seconds say more about the machine than about the code.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,51 +45,6 @@ def judged(name: str, value: float, bar: str = "", **detail: float) -> Row:
         return Row(name, value, detail=detail)
     sign, limit = bar.split()
     return Row(name, value, bar, value <= float(limit) if sign == "<=" else value >= float(limit), detail)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A method with settings, and the bars on the means of its metrics."""
-
-    title: str
-    method: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    bars: Mapping[str, str] = field(default_factory=dict)
-
-
-QUALITY = (
-    Entry("simplecil", "simplecil", bars={"last_accuracy": ">= 0.865", "forgetting": ""}),
-    Entry("finetune", "finetune", bars={"last_accuracy": "<= 0.75", "forgetting": ">= 0.25"}),
-    Entry("linear_probe", "linear_probe", bars={"last_accuracy": "", "forgetting": ""}),
-    Entry("tosca starter", "tosca", bars={"last_accuracy": ">= 0.86", "oracle_accuracy": ">= 0.935", "zeros": ">= 0.2",
-                                          "displacement": ">= 0.12", "forgetting": "", "routing_accuracy": "",
-                                          "batch_vote_accuracy": ""}),
-    Entry("tosca published", "tosca", {"preset": "published"},
-          {"last_accuracy": "", "oracle_accuracy": "", "forgetting": "", "routing_accuracy": "", "batch_vote_accuracy": ""}),
-    Entry("ranpac", "ranpac", bars={"last_accuracy": ">= 0.87", "forgetting": ""}),
-    Entry("router_ridge_product", "router_ridge_product",
-          bars={"last_accuracy": "", "oracle_accuracy": "", "forgetting": "", "routing_accuracy": ""}),
-    Entry("joint", "joint", bars={"last_accuracy": "", "forgetting": ""}),
-)  # fmt: skip
-
-
-def quality(vit: FrozenViT, data: ImageSet, seeds: Sequence[int], cache: Cache | None = None,
-            entries: Sequence[Entry] = QUALITY) -> Iterator[Row]:  # fmt: skip
-    """Mean, sd, min and max over seeds of every entry's metrics on 6 x 4 classes, then paired differences to joint."""
-    source = Encoder(vit, data, cache)
-    last: dict[str, list[float]] = {}
-    for entry in entries:
-        found = [_run(source, data, entry.method, entry.settings, seed) for seed in seeds]
-        last[entry.title] = [f["last_accuracy"] for f in found]
-        for metric, bar in entry.bars.items():
-            values = [f[metric] for f in found]
-            sd = statistics.stdev(values) if len(values) > 1 else 0.0
-            yield judged(f"{entry.title}: {metric}", statistics.mean(values), bar, sd=sd, min=min(values), max=max(values))
-    for title, values in last.items():
-        if title != "joint" and len(values) > 1 and "joint" in last:
-            differences = [a - b for a, b in zip(values, last["joint"], strict=True)]
-            error = statistics.stdev(differences) / math.sqrt(len(differences))
-            yield judged(f"{title} minus joint, paired", statistics.mean(differences), se=error)
 
 
 def _run(source: Source, data: ImageSet, method: str, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -117,10 +117,7 @@ def _others(commands) -> None:
     neck.add_argument("--out", metavar="FILE", help="default: neck_BACKBONE.safetensors here")
     _backbone(neck)
 
-    bench = _command(commands, "bench", "Measure what the project promises: speed, quality over seeds, plasticity.")
-    bench.add_argument("what", choices=("speed", "quality", "plasticity"))
-    bench.add_argument("--images", metavar="DIR", help="the folder caltech24; default: the one in FMN_PHOTOS")
-    bench.add_argument("--seeds", default="1-20", metavar="1-20")
+    _bench(_command(commands, "bench", "Measure what the project promises, or whole suites of methods over seeds."))
 
     pack = _command(commands, "pack", "List the starter packs, or make one anew.")
     packs = pack.add_subparsers(title="what to do", metavar="WHAT", required=True, dest="what", parser_class=Parser)
@@ -140,3 +137,30 @@ def _others(commands) -> None:
 def _backbone(command: Parser) -> None:
     command.add_argument("--backbone", default="starter", metavar="NAME", help="see 'backbone list'; random: a toy")
     command.add_argument("--size", type=int, default=112, metavar="PIXELS", help="side of the square the backbone sees")
+
+
+def _bench(bench: Parser) -> None:
+    what = bench.add_subparsers(title="what to measure", metavar="WHAT", required=True, dest="what", parser_class=Parser)
+    photos = "folder that holds caltech24 and the like, or class folders; default: the one in FMN_PHOTOS"
+    what.add_parser("speed", help="ratios of the README's table of times").add_argument("--images", metavar="DIR", help=photos)
+    quality = what.add_parser("quality", help="methods on the frozen feature over seeds, against their bars")
+    quality.add_argument("--images", metavar="DIR", help=photos)
+    quality.add_argument("--seeds", default="1-20", metavar="1-20")
+    what.add_parser("plasticity", help="the arms of the plasticity track on permuted digits")
+    for name, help_ in (("offline", "every method on real photos"), ("paper", "the papers' benchmarks from ImageFolder copies")):
+        suite = what.add_parser(name, help=f"{help_}; an interrupted suite goes on where it was")
+        suite.set_defaults(module="suites")
+        suite.add_argument("--images", metavar="DIR", help=photos)
+        suite.add_argument("--out", metavar="DIR", default=f"results/{name}", help="one JSON a run, and the tables")
+        suite.add_argument("--seeds", metavar="1-20", help="only these of the suite's seeds")
+        suite.add_argument("--only", action="append", metavar="NAME", help="only this entry, e.g. "ease · paper"; may be repeated")
+        suite.add_argument("--protocol", action="append", metavar="NAME", help="only these photos, e.g. caltech24")
+        suite.add_argument("--workers", type=int, default=1, metavar="N", help="processes, one thread each")
+        suite.add_argument("--backend", choices=("local", "ray", "dask"), default="local", help="ray, dask: a cluster that runs")
+        suite.add_argument("--address", default="", metavar="HOST:PORT", help="of that cluster")
+        suite.add_argument("--manifest", metavar="FILE", help="facts in place of models/suites/paper.json")
+        suite.add_argument("--pack", metavar="FILE", help="joins all runs in one file, a line each")
+    table = what.add_parser("table", help="the tables of results on disk")
+    table.set_defaults(module="suites")
+    table.add_argument("out", metavar="DIR", help="a folder of results, or a file made by --pack")
+    table.add_argument("--pack", metavar="FILE", help="joins all runs in one file, a line each")

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from forget_me_not.demo.cli import data
+from forget_me_not.demo.cli import data, suites
 from forget_me_not.demo.cli.tables import aligned
-from forget_me_not.models.problem import Problem
 
 if TYPE_CHECKING:
     from forget_me_not.models.bench import Row
 
-PHOTOS = "FMN_PHOTOS"
-
 
 def main(options: argparse.Namespace) -> int:
-    """Prints a line a figure as it is known; 0 where every bar is met, 1 where one is not. Problem bench_photos."""
+    """Prints a line a figure as it is known; 0 where every bar is met, 1 where one is not. Problems: see suites."""
     import torch
 
     torch.set_num_threads(1)
@@ -38,16 +35,23 @@ def _rows(options: argparse.Namespace) -> Iterator[Row]:
         from forget_me_not.models.plasticity import bench as plasticity
 
         return plasticity.rows()
-    folder = options.images or (os.environ.get(PHOTOS) and str(Path(os.environ[PHOTOS]) / "caltech24"))
-    if not folder:
-        raise Problem("bench_photos")
+    folder = suites.images_of(options)
+    if options.what == "quality":
+        return _quality(folder, data.seeds_of(options.seeds))
     from forget_me_not.models import bench
     from forget_me_not.models.backbone import create
-    from forget_me_not.models.cache import Cache
-    from forget_me_not.models.folders import cache_folder
 
-    images, vit = data.photos([folder]), create("starter", device="cpu")
-    print(", ".join(f"{name} {value}" for name, value in bench.about(vit, images).items()))
-    if options.what == "speed":
-        return bench.speed(vit, Path(folder))
-    return bench.quality(vit, images, data.seeds_of(options.seeds), Cache(cache_folder() / "activations"))
+    folder = folder / "caltech24" if (folder / "caltech24").is_dir() else folder
+    vit = create("starter", device="cpu")
+    print(", ".join(f"{name} {value}" for name, value in bench.about(vit, data.photos([str(folder)])).items()))
+    return bench.speed(vit, folder)
+
+
+def _quality(folder: Path, seeds: Sequence[int]) -> Iterator[Row]:
+    from forget_me_not.models.suites import quality, runner, tables
+
+    with TemporaryDirectory() as kept:
+        jobs = list(quality.suite(folder).jobs(seeds))
+        found = [one for _, one in runner.run(jobs, folder, Path(kept), cache=suites.cache())]
+    print(tables.about(found[0]))
+    yield from quality.rows(found)

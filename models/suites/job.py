@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,32 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from forget_me_not.models.events import Evaluated, Failed, Finished
 from forget_me_not.models.problem import Problem
+from forget_me_not.models.suites.cut import Protocol, cut
 
 if TYPE_CHECKING:
     from forget_me_not.models.encoder import Encoder
     from forget_me_not.models.images import ImageSet
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """Which photos, cut into which tasks, seen through which backbone.
-
-    folder: below the suite's folder of images ("" = that folder itself); only: the part of the photos' folder that is
-    used, e.g. one domain; per_task: classes a task, or the sizes of all tasks; train, test: photos a class at most.
-    order: None = class order drawn by each run's seed, else by this one (papers fix 1993).
-    """
-
-    name: str
-    folder: str = ""
-    only: str = ""
-    domains: bool = False
-    per_task: int | tuple[int, ...] | None = 4
-    train: int | None = 20
-    test: int | None = 10
-    backbone: str = "starter"
-    size: int = 112
-    neck: str = "auto"
-    order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,14 +52,8 @@ def measure(job: Job, images: str, threads: int = 1, cache: str | None = None) -
     torch.set_num_threads(threads)
     protocol = job.protocol
     data, source = _source(protocol, images, cache)
-    photos = data.photos
     settings = registry.card(job.method).read(dict(job.settings))
-    plan = stream.plan(
-        [p.label for p in photos], [p.group for p in photos], domains=[p.domain for p in photos] if protocol.domains else None,
-        tasks=_tasks(protocol, data, job.seed), per_task=protocol.per_task if isinstance(protocol.per_task, int) else None,
-        by_domain=protocol.domains, seed=job.seed if protocol.order is None else protocol.order,
-        train_per_class=protocol.train, test_per_class=protocol.test,
-    )  # fmt: skip
+    plan = cut(protocol, data, job.seed)
     wall, cpu, events, failed = time.perf_counter(), time.process_time(), [], None
     for event in experiment.conduct(stream.build(plan, source), job.method, settings, job.seed):
         if isinstance(event, Failed):
@@ -96,36 +69,31 @@ def measure(job: Job, images: str, threads: int = 1, cache: str | None = None) -
         "routes": {name: dict(route) for name, route in seen[-1].routes.items()} if end else {},
         "correct": [list(e.correct) for e in seen], "total": list(seen[-1].total) if seen else [],
         "wall_seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu,
-        "photos": len(photos), "classes": len(plan.classes), "photo_set": _set_of(data),
+        "photos": len(data), "photo_set": _set_of(data), "classes": len(plan.classes),
+        "tasks": [list(t.classes) for t in plan.tasks],
         "fingerprint": source.vit.fingerprint, "threads": threads, "versions": experiment.versions(),
     }  # fmt: skip
-
-
-def _tasks(protocol: Protocol, images: ImageSet, seed: int) -> Sequence[Sequence[str]] | None:
-    """Tasks of given sizes over classes in an order drawn by the seed; None where the stream draws them itself."""
-    if not isinstance(protocol.per_task, tuple):
-        return None
-    import torch
-
-    draw = torch.Generator().manual_seed(seed if protocol.order is None else protocol.order)
-    order = [images.classes[i] for i in torch.randperm(len(images.classes), generator=draw)]
-    ends = [sum(protocol.per_task[: t + 1]) for t in range(len(protocol.per_task))]
-    return [order[end - size : end] for size, end in zip(protocol.per_task, ends, strict=True)]
 
 
 @lru_cache(maxsize=2)
 def _source(protocol: Protocol, images: str, cache: str | None) -> tuple[ImageSet, Encoder]:
     """The protocol's photos behind its backbone; a process that does many runs reads them once. Problem bench_absent."""
+    import torch
+
     from forget_me_not.models import images as reader
-    from forget_me_not.models.backbone import create
+    from forget_me_not.models.backbone import create, random_vit
     from forget_me_not.models.cache import Cache
     from forget_me_not.models.encoder import Encoder
 
     folder = Path(images) / protocol.folder / protocol.only
     if not folder.is_dir():
         raise Problem("bench_absent", name=protocol.name, folder=str(folder))
-    vit = create(protocol.backbone, size=protocol.size, neck_name=protocol.neck, device="cpu")
-    data = reader.read([folder], domains=protocol.domains)
+    if protocol.backbone == "random":
+        vit = random_vit(patch=14 if protocol.size % 14 == 0 else 16, size=protocol.size)
+    else:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        vit = create(protocol.backbone, size=protocol.size, neck_name=protocol.neck, device=device)
+    data = reader.read([folder], domains=protocol.domains or protocol.split)
     return data, Encoder(vit, data, Cache(cache) if cache else None)
 
 

@@ -57,9 +57,9 @@ def run(jobs: Sequence[Job], images: Path, out: Path, *, workers: int = 1, backe
     alone = backend == "local" and workers == 1
     with _cluster(backend, address):
         calls = (joblib.delayed(_told)(job, str(images), cache) for job in todo)
-        answers = (call(*args) for call, args, _ in calls) if alone else joblib.Parallel(
-            n_jobs=workers if backend == "local" else -1, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(calls)  # fmt: skip
-        for job, found in answers:
+        pool = joblib.Parallel(workers if backend == "local" else -1, return_as="generator_unordered", batch_size=1,
+                               pre_dispatch="all")  # fmt: skip
+        for job, found in (call(*args) for call, args, _ in calls) if alone else pool(calls):
             path = out / job.file
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, found)

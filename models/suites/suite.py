@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from forget_me_not.models.registry import cards
-from forget_me_not.models.suites.job import Job, Protocol
+from forget_me_not.models.suites.cut import Protocol
+from forget_me_not.models.suites.job import Job
 
 FROZEN, DEEP, SHORT = tuple(range(1, 21)), tuple(range(1, 6)), tuple(range(1, 4))
 """Seeds of methods that read the frozen feature, of methods that move it, and of the papers' long schedules."""
@@ -41,9 +41,9 @@ class Suite:
     def jobs(self, seeds: Sequence[int] | None = None, only: Sequence[str] = (), protocols: Sequence[str] = ()) -> Iterator[Job]:
         """All runs, seed by seed, so that a suite that was interrupted has something to say of every entry.
 
-        seeds, only (titles or methods), protocols: less of it.
+        seeds, only (titles), protocols: less of it.
         """
-        wanted = [e for e in self.entries if not only or e.title in only or e.method in only]
+        wanted = [e for e in self.entries if not only or e.title in only]
         for seed in sorted({s for e in wanted for s in e.seeds}):
             for protocol, entry in product(self.protocols, wanted):
                 if seed in entry.seeds and (seeds is None or seed in seeds) and (not protocols or protocol.name in protocols):
@@ -72,15 +72,3 @@ def _entries() -> Iterator[Entry]:
         for preset in ("paper", "published"):
             if preset in card.presets:
                 yield Entry(f"{name} · {preset}", name, FROZEN if preset == "published" else SHORT, {"preset": preset})
-
-
-def paper() -> tuple[Suite, Mapping[str, Any]]:
-    """The papers' benchmarks on the papers' backbone, and for each what its folder must hold (see paper.json)."""
-    facts = json.loads((Path(__file__).with_name("paper.json")).read_text(encoding="utf-8"))
-    base = Protocol("", per_task=None, train=None, test=None, backbone=facts["backbone"], size=224, neck="none", order=facts["seed"])
-    protocols = tuple(
-        replace(base, name=name, folder=about["folder"], per_task=about["per_task"])
-        for name, about in facts["benchmarks"].items()
-    )  # fmt: skip
-    entries = tuple(Entry(title, e["method"], (facts["seed"],), e["settings"]) for title, e in facts["entries"].items())
-    return Suite("paper", protocols, entries), facts
