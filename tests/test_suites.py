@@ -30,14 +30,16 @@ def photos(tmp_path_factory):
 
 
 def small(*entries):
-    return Suite("small", (TINY,), entries or (Entry("simplecil", "simplecil", (1, 2)), Entry("joint", "joint", (1, 2), {"epochs": 2})))
+    usual = (Entry("simplecil", "simplecil", (1, 2)), Entry("joint", "joint", (1, 2), {"epochs": 2}))
+    return Suite("small", (TINY,), entries or usual)
 
 
 def test_a_suite_runs_what_is_missing_and_nothing_twice(photos, tmp_path):
     jobs = list(small().jobs())
     assert [(j.title, j.seed) for j in jobs] == [("simplecil", 1), ("joint", 1), ("simplecil", 2), ("joint", 2)]
     first = list(runner.run(jobs[:1], photos, tmp_path))
-    assert len(first) == 1 and (tmp_path / "tiny/simplecil/0001.json").is_file()
+    assert len(first) == 1
+    assert (tmp_path / "tiny/simplecil/0001.json").is_file()
     again = list(runner.run(jobs, photos, tmp_path))
     assert [job.file for job, _ in again] == [job.file for job in jobs[1:]]
     assert runner.pending(jobs, tmp_path) == []
@@ -45,7 +47,8 @@ def test_a_suite_runs_what_is_missing_and_nothing_twice(photos, tmp_path):
     one = next(r for r in found if r["title"] == "simplecil" and r["seed"] == 1)
     assert one == json.loads(json.dumps(first[0][1]))
     assert one["metrics"]["last_accuracy"] == sum(one["correct"][-1]) / sum(one["total"])
-    assert len(one["tasks"]) == 2 and one["versions"]["torch"]
+    assert len(one["tasks"]) == 2
+    assert one["versions"]["torch"]
 
 
 def test_a_torn_result_and_a_failed_run_are_run_again(photos, tmp_path):
@@ -64,7 +67,8 @@ def test_two_processes_give_what_one_gives(photos, tmp_path):
     list(runner.run(jobs, photos, tmp_path / "two", workers=2))
     for job in jobs:
         one, two = (runner.result(tmp_path / name / job.file) for name in ("one", "two"))
-        assert one["correct"] == two["correct"] and one["fingerprint"] == two["fingerprint"]
+        assert one["correct"] == two["correct"]
+        assert one["fingerprint"] == two["fingerprint"]
 
 
 def test_runs_join_into_one_file_and_back(photos, tmp_path):
@@ -82,22 +86,27 @@ def run_of(title, seed, accuracy, **metrics):
 def test_tables_by_hand():
     found = [run_of("a", 1, 0.8), run_of("a", 2, 0.9), run_of("joint", 1, 0.7), run_of("joint", 2, 0.9), run_of("joint", 3, 0.1)]
     s = tables.spread([0.8, 0.9])
-    assert (s.mean, s.n) == (pytest.approx(0.85), 2) and s.sd == pytest.approx(math.sqrt(0.005))
+    assert (s.mean, s.n) == (pytest.approx(0.85), 2)
+    assert s.sd == pytest.approx(math.sqrt(0.005))
     assert s.half == pytest.approx(12.7062 * math.sqrt(0.005) / math.sqrt(2), rel=1e-4)
     less = tables.paired(found, "tiny", "a")  # seeds 1 and 2 only: +.1 and 0
     assert (less.mean, less.n) == (pytest.approx(0.05), 2)
     rows = tables.table(found, "tiny")
     assert [row[0] for row in rows] == ["a", "joint"]
-    assert rows[0][2] == ".850 ± .071" and rows[0][3].startswith("+.050 ± ")
+    assert rows[0][2] == ".850 ± .071"
+    assert rows[0][3].startswith("+.050 ± ")
     text = tables.markdown(found)
-    assert "| a | 2 | .850" in text and "right module" not in text  # a column nobody has is left out
+    assert "| a | 2 | .850" in text
+    assert "right module" not in text
     assert "<script" not in page([run_of("<script>", 1, 0.5)], "| <script> |\n|---|\n| x |")
 
 
 def test_bars_are_held_against_means():
-    found = [run_of("simplecil", s, v, forgetting=0.1) for s, v in ((1, 0.9), (2, 0.8))] + [run_of("joint", s, 0.9) for s in (1, 2)]
+    found = [run_of("simplecil", seed, value, forgetting=0.1) for seed, value in ((1, 0.9), (2, 0.8))]
+    found += [run_of("joint", seed, 0.9) for seed in (1, 2)]
     rows = {row.name: row for row in quality.rows(found)}
-    assert rows["simplecil: last_accuracy"].passed is False and rows["simplecil: last_accuracy"].value == pytest.approx(0.85)
+    assert rows["simplecil: last_accuracy"].passed is False
+    assert rows["simplecil: last_accuracy"].value == pytest.approx(0.85)
     assert rows["simplecil minus joint, paired"].value == pytest.approx(-0.05)
 
 
@@ -117,7 +126,8 @@ def stand_in(tmp_path):
         made.folder(root, {"apple": count, "brick": count, "cloud": count}, above=side)
     about = json.loads(paper.FACTS.read_text())
     one = {"folder": "three", "title": "Three", "per_task": 2, "classes": 3, "train": 15, "test": 6, "order": 1993}
-    about |= {"backbone": "random", "size": 28, "benchmarks": {"three": one}, "entries": {"simplecil": {"method": "simplecil", "settings": {}}}}
+    entries = {"simplecil": {"method": "simplecil", "settings": {}}}
+    about |= {"backbone": "random", "size": 28, "benchmarks": {"three": one}, "entries": entries}
     about["published"]["figures"] = {"three": {"simplecil": [50.0, 40.0, "mos"]}}
     (tmp_path / "facts.json").write_text(json.dumps(about))
     return tmp_path
@@ -127,8 +137,11 @@ def test_a_papers_benchmark_keeps_its_split_and_order(stand_in, tmp_path):
     about = paper.facts(stand_in / "facts.json")
     suite = paper.suite(about, stand_in / "data")
     (_, found), = runner.run(list(suite.jobs()), stand_in / "data", tmp_path / "out")
-    assert found["seed"] == 1993 and found["total"] == [4, 2] and [len(t) for t in found["tasks"]] == [2, 1]
-    assert "| simplecil | " in paper.beside([found], about) and ".500" in paper.beside([found], about)
+    assert found["seed"] == 1993
+    assert found["total"] == [4, 2]
+    assert [len(t) for t in found["tasks"]] == [2, 1]
+    assert "| simplecil | " in paper.beside([found], about)
+    assert ".500" in paper.beside([found], about)
 
 
 def test_a_benchmark_that_is_absent_or_another_copy_is_said(stand_in, tmp_path):
@@ -139,7 +152,8 @@ def test_a_benchmark_that_is_absent_or_another_copy_is_said(stand_in, tmp_path):
     next((stand_in / "data/three/test/cloud").iterdir()).unlink()
     with pytest.raises(Problem) as other:
         paper.suite(about, stand_in / "data")
-    assert other.value.code == "bench_manifest" and other.value.values["has_test"] == 5
+    assert other.value.code == "bench_manifest"
+    assert other.value.values["has_test"] == 5
 
 
 def test_the_order_of_classes_is_the_papers():
@@ -153,8 +167,8 @@ def test_the_order_of_classes_is_the_papers():
         classes = tuple("abcdef")
         photos = tuple(Photo(c, side) for c in "abcdef" for side in ("train", "test"))
 
-    np.random.seed(1993)  # noqa: NPY002 - as the papers' code does
-    order = np.random.permutation(6)  # noqa: NPY002
+    np.random.seed(1993)
+    order = np.random.permutation(6)
     plan = cut(Protocol("x", per_task=2, order=1993, split=True), Data, 0)
     assert plan.classes == tuple("abcdef"[i] for i in order)
     assert [len(t.train) for t in plan.tasks] == [2, 2, 2]
@@ -170,9 +184,11 @@ def test_the_command_line_runs_continues_and_tabulates(stand_in, tmp_path):
     suite = ["bench", "paper", "--images", stand_in / "data", "--manifest", stand_in / "facts.json", "--out", out]
     first = command(*suite)
     assert first.returncode == 0, first.stderr
-    assert "## Three" in first.stdout and (out / "table.html").read_text().startswith("<!doctype html>")
+    assert "## Three" in first.stdout
+    assert (out / "table.html").read_text().startswith("<!doctype html>")
     assert "1 of them known from before" in command(*suite).stderr
     assert command("bench", "table", out).returncode == 0
     shutil.rmtree(stand_in / "data")
     gone = command(*suite)
-    assert gone.returncode == 2 and "Traceback" not in gone.stderr
+    assert gone.returncode == 2
+    assert "Traceback" not in gone.stderr
