@@ -9,6 +9,7 @@ from typing import Any
 from forget_me_not.models.problem import Problem
 
 METHOD = re.compile(r"[a-z][a-z0-9_]{0,60}")
+BURST = re.compile(r"[0-9a-f]{8,32}")
 MANY = 100
 SEEDS = (1, 3)
 
@@ -48,3 +49,10 @@ def seeds(given: Any) -> int:
     if isinstance(given, bool) or given not in SEEDS:
         raise Problem("choice_bad", what="seeds")
     return int(given)
+
+
+def burst(given: Any) -> str:
+    """The mark of the camera burst a photo is of, "" for none; Problem where it is something else."""
+    if given and not BURST.fullmatch(str(given)):
+        raise Problem("choice_bad", what="burst")
+    return str(given or "")

@@ -116,6 +116,8 @@ class Project:
                     continue
                 data["photos"].append({"sha": photo.sha, "ext": ext, "name": photo.name, "class": label["id"],
                                        "domain": photo.domain, "phash": f"{photo.phash:016x}"})  # fmt: skip
+                if photo.burst:
+                    data["photos"][-1]["burst"] = photo.burst
                 there.add((photo.sha, label["id"], photo.name))
                 added += 1
         return added, skipped
@@ -138,7 +140,8 @@ class Project:
             if self._images is None or self._images[0] != data["version"]:
                 keys = {c["id"]: c["key"] for c in data["classes"]}
                 photos = [Photo(p["name"], keys[p["class"]], p["domain"], p["sha"], int(p["phash"], 16),
-                                OnDisk(self.path(p["sha"], p["ext"]))) for p in ordered(data["photos"])]  # fmt: skip
+                                OnDisk(self.path(p["sha"], p["ext"])), burst=p.get("burst", ""))
+                          for p in ordered(data["photos"])]  # fmt: skip
                 self._images = data["version"], ImageSet.of(photos)
             return self._images[1]
 
@@ -177,7 +180,7 @@ class Project:
         pinned: set[str] = set()
         for rid in self.data["runs"]:
             run = self.folder.parent.parent / "runs" / rid
-            if read_json(run / "status.json", {}).get("status") in ("queued", "running", "paused"):
+            if read_json(run / "status.json", {}).get("status", "queued") in ("queued", "running", "paused"):
                 pinned |= {p["sha"] for p in read_json(run / "request.json", {}).get("photos", ())}
         return pinned
 
@@ -244,7 +247,7 @@ def shown(data: edits.Data, images: ImageSet) -> dict[str, Any]:
     for photo in data["photos"]:
         photos[photo["class"]].append(photo["sha"])
     groups: defaultdict[str, set[int]] = defaultdict(set)
-    members = Counter(p.group for p in images.photos)
+    members = Counter(p.group for p in images.photos if not p.burst)
     for photo in images.photos:
         groups[photo.label].add(photo.group)
     classes = [{"id": c["id"], "name": c["name"], "count": len(photos[c["id"]]), "photos": photos[c["id"]][:SHOWN],

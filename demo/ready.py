@@ -41,7 +41,7 @@ def reasons(data: edits.Data, images: ImageSet) -> list[Reason]:
 
 
 def notes(data: edits.Data, images: ImageSet, cls: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is worth knowing about one class: few photos, look-alikes, photos that are also in another class."""
+    """What is worth knowing about one class: few photos, one burst only, look-alikes, photos also in another class."""
     mine = [p for p in images.photos if p.label == cls["key"]]
     sizes = Counter(p.label for p in images.photos)
     found = []
@@ -51,7 +51,12 @@ def notes(data: edits.Data, images: ImageSet, cls: Mapping[str, Any]) -> list[di
         found.append({"code": "note_few", "values": {"count": len(mine), "good": GOOD}})
     elif len(mine) * UNEVEN < max(sizes.values()):
         found.append({"code": "note_uneven", "values": {"count": len(mine), "most": max(sizes.values())}})
-    alike = sum(n for n in Counter(p.group for p in mine).values() if n > 1)
+    bursts, groups = {p.burst for p in mine if p.burst}, {p.group for p in mine}
+    if len(mine) >= NEEDS and len(groups) == 1:
+        found.append({"code": "note_one_group", "values": {"count": len(mine)}})
+    elif bursts:
+        found.append({"code": "note_bursts", "values": {"count": sum(bool(p.burst) for p in mine), "bursts": len(bursts)}})
+    alike = sum(n for n in Counter(p.group for p in mine if not p.burst).values() if n > 1) if len(groups) > 1 else 0
     if alike:
         found.append({"code": "note_alike", "values": {"count": alike}})
     torn = sum(cls["key"] in double.classes for double in images.doubles if double.exact)

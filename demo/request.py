@@ -36,7 +36,8 @@ class Request:
     """What the page asked for, as it lies in the run's folder: the photos, classes and tasks of that moment, method and seed.
 
     classes: {"key", "name"}; the key is what the split is drawn from, the name is shown. tasks: {"name", "classes": keys} or, for
-    domains, {"name", "domain"}. photos: {"sha", "ext", "name", "class": key, "domain", "phash"} in the order they are read.
+    domains, {"name", "domain"}. photos: {"sha", "ext", "name", "class": key, "domain", "phash"} in the order they are read;
+    those a camera took also "burst".
     """
 
     folder: Path
@@ -98,7 +99,8 @@ class Request:
     def images(self) -> ImageSet:
         """The photos as `images.read` of the same files would give them."""
         return ImageSet.of(Photo(p["name"], p["class"], p["domain"], p["sha"], int(p["phash"], 16),
-                                 OnDisk(self.shelf / f"{p['sha']}.{p['ext']}")) for p in self.photos)  # fmt: skip
+                                 OnDisk(self.shelf / f"{p['sha']}.{p['ext']}"), burst=p.get("burst", ""))
+                           for p in self.photos)  # fmt: skip
 
     @cached_property
     def shown(self) -> Mapping[str, str]:

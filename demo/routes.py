@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from forget_me_not.demo import figures
+from forget_me_not.demo import figures, packs
 from forget_me_not.demo.disk import explained, room_for
 from forget_me_not.demo.early import styles
 from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
@@ -133,11 +133,11 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
     async def upload(pid: str, request: Request) -> Any:
         project = await run_in_threadpool(session.project, pid)
         asked = request.query_params
-        name, label, domain = (asked.get(key, "") for key in ("name", "class", "domain"))
+        name, label, domain, burst = (asked.get(key, "") for key in ("name", "class", "domain", "burst"))
         try:
             with session.draft() as path:
                 await _receive(request, path, session)
-                return _fresh(await run_in_threadpool(session.upload, project, path, name, label, domain))
+                return _fresh(await run_in_threadpool(session.upload, project, path, name, label, domain, burst))
         except Problem as problem:
             if problem.code in (*UNKNOWN, "disk_full"):
                 raise
@@ -189,8 +189,7 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
 
     @api.get("/runs/{rid}/figures")
     def drawn(rid: str, at: int | None = None, lang: str = "en") -> Any:
-        session.folder(rid)
-        view = views.at(rid, at)
+        view = packs.in_language(views.at(rid, at), session.folder(rid), lang)
         if view.method not in titles:
             with contextlib.suppress(Problem):
                 titles.update({card["name"]: card["title"] for card in session.cards()})

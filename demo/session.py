@@ -16,7 +16,7 @@ from typing import Any
 from forget_me_not.demo import choices, edits
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.disk import read_json, room_for, write_json
-from forget_me_not.demo.inside_kept import usable
+from forget_me_not.demo.inside_kept import learnt, usable
 from forget_me_not.demo.project import Project, request
 from forget_me_not.demo.uploads import incoming
 from forget_me_not.models.problem import Problem
@@ -70,9 +70,10 @@ class Session:
             _ = held.data
         return self._hold(held)
 
-    def upload(self, project: Project, path: Path, name: str, label: str, domain: str) -> dict[str, Any]:
-        """What became of one uploaded file, which lies at `path`: a photo or a zip of photos."""
-        with incoming(path, name, label, domain, by_domain=project.data["kind"] == "domain") as (items, skipped):
+    def upload(self, project: Project, path: Path, name: str, label: str, domain: str, burst: str = "") -> dict[str, Any]:
+        """What became of one uploaded file, which lies at `path`: a photo (of a camera burst, maybe) or a zip of photos."""
+        by_domain = project.data["kind"] == "domain"
+        with incoming(path, name, label, domain, by_domain, choices.burst(burst)) as (items, skipped):
             added, refused = project.add(items)
         return {"added": added, "skipped": [*skipped, *refused], "project": project.view()}
 
@@ -136,7 +137,9 @@ class Session:
     def status(self, rid: str) -> dict[str, Any]:
         """Where a run stands, without its tasks: {"status", "problem", "restarted", "place", "wait": seconds or None}."""
         said = self.client.status.get("unsaid", {}).get(rid) or read_json(self.home / "runs" / rid / "status.json", {})
-        return {"status": said.get("status", "queued"), "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
+        # a run without a request: its page died before it could ask for it
+        status = said.get("status") or ("queued" if (self.home / "runs" / rid / "request.json").is_file() else "gone")
+        return {"status": status, "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
                 "place": dict(self.client.status["queue"]).get(rid, 0),
                 "wait": self.client.status.get("waits", {}).get(rid)}  # fmt: skip
 
@@ -205,8 +208,7 @@ class Session:
         """The pictures of a run; None while they are being made."""
         folder = self.folder(rid)
         made = read_json(folder / "inside.json")
-        done = read_json(folder / "status.json", {}).get("t", 0)
-        if usable(made) and (folder / "inside.json").stat().st_mtime >= done:
+        if usable(made) and len(made["frames"]) == learnt(self.lines(rid, 0)):  # by what it shows, not by when: clocks go back
             if made["pending"]:  # the worker goes on drawing, or begins again after a death
                 self.client.call("inside", run=rid)
             return made

@@ -25,10 +25,11 @@ Upload = tuple[list[Incoming], list[dict[str, Any]]]
 
 
 @contextlib.contextmanager
-def incoming(path: Path, name: str, label: str, domain: str, by_domain: bool) -> Iterator[Upload]:
+def incoming(path: Path, name: str, label: str, domain: str, by_domain: bool, burst: str = "") -> Iterator[Upload]:
     """(photos, those left out) of the uploaded file at `path`; the photos can be read inside the `with` only.
 
     name: what the client calls the file, a path or not: text, never a path to us. label, domain: "" lets the folders say.
+    burst: the camera burst an image is of.
     """
     label, domain = edits.clean(label), edits.clean(domain)
     pieces = str(name)[:1000].replace("\\", "/").split("/")
@@ -41,7 +42,8 @@ def incoming(path: Path, name: str, label: str, domain: str, by_domain: bool) ->
             for archive in opened.values():
                 archive.close()
     else:
-        yield _image(path, parts, label, domain), []
+        found = _image(path, parts, label, domain)
+        yield [dataclasses.replace(one, photo=dataclasses.replace(one.photo, burst=burst)) for one in found], []
 
 
 def _image(path: Path, parts: list[str], label: str, domain: str) -> list[Incoming]:

@@ -70,8 +70,11 @@ def near_pairs(hashes: np.ndarray, distance: int = NEAR) -> np.ndarray:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def groups_of(shas: Sequence[str], hashes: Sequence[int], distance: int = NEAR) -> list[int]:
-    """Group of each of N photos, 0, 1, … in order of first appearance: exact and near copies, and copies of copies, share one."""
+def groups_of(shas: Sequence[str], hashes: Sequence[int], distance: int = NEAR, bursts: Sequence[str] = ()) -> list[int]:
+    """Group of each of N photos, 0, 1, … in order of first appearance: exact and near copies, and copies of copies, share one.
+
+    bursts: beside them, of each photo the burst it was recorded in, "" for none; the photos of a burst share a group.
+    """
     parent = list(range(len(shas)))
 
     def root(i: int) -> int:
@@ -84,6 +87,10 @@ def groups_of(shas: Sequence[str], hashes: Sequence[int], distance: int = NEAR) 
 
     first: dict[str, int] = {}
     looks: dict[int, int] = {}
+    began: dict[str, int] = {}
+    for i, burst in enumerate(bursts):
+        if burst:
+            join(i, began.setdefault(burst, i))
     for i, (sha, look) in enumerate(zip(shas, hashes, strict=True)):
         join(i, first.setdefault(sha, i))
         if look:

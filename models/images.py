@@ -44,7 +44,7 @@ class Photo:
 
     name: path below its input. label, domain: names ("" without domains). sha: sha256 of the file, hex. phash: 64-bit look, see
     `perceptual_hash`. source: where its bytes are (OnDisk, InMemory, a zip entry). group: photos of one group never straddle
-    train and test; -1 until an ImageSet gives it.
+    train and test; -1 until an ImageSet gives it. burst: the camera burst it was recorded in, which is one group; "" for none.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Photo:
     source: Bytes = field(repr=False, compare=False)
     group: int = UNGROUPED
     limits: Limits = field(default=Limits(), repr=False, compare=False)
+    burst: str = ""
 
     def read(self) -> bytes:
         """The bytes of the file; Problem image_gone or image_changed if they are no longer those that were hashed."""
@@ -114,7 +115,7 @@ class ImageSet:
         torn = {sha: same for sha, same in copies.items() if len({photo.label for photo in same}) > 1}
         doubles = [_double(same, exact=True) for same in torn.values()]
         kept = [photo for photo in photos if photo.sha not in torn]
-        groups = groups_of([photo.sha for photo in kept], [photo.phash for photo in kept])
+        groups = groups_of([p.sha for p in kept], [p.phash for p in kept], bursts=[p.burst for p in kept])
         kept = [replace(photo, group=group) for photo, group in zip(kept, groups, strict=True)]
         members: defaultdict[int, list[Photo]] = defaultdict(list)
         for photo in kept:

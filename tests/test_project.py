@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from forget_me_not.demo import edits, undo
+from forget_me_not.demo import choices, edits, undo
 from forget_me_not.demo.project import Incoming, Project, request
 from forget_me_not.demo.uploads import incoming, looks_like_styles
 from forget_me_not.models.images import photo_from_bytes, read
 from forget_me_not.models.problem import Problem
+from forget_me_not.models.stream import plan
 
 spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
 made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
@@ -314,3 +315,43 @@ def test_an_image_without_a_class_asks_for_one(tmp_path):
     (tmp_path / "x").write_bytes(made.photo("egg", 1))
     with pytest.raises(Problem, match="class_missing"), incoming(tmp_path / "x", "x.png", "", "", by_domain=False):
         pass
+
+
+def test_a_burst_is_one_group_and_alone_it_is_split_in_time(project, tmp_path):
+    def take(label, burst, numbers):
+        for number in numbers:
+            path = tmp_path / "frame"
+            path.write_bytes(made.photo(label, number))
+            with incoming(path, f"{label}/{burst or 'file'}-{number:03}.png", "", "", False, burst) as (items, _):
+                project.add(items)
+
+    take("apple", "aaaaaaaa", range(10))
+    take("brick", "bbbbbbbb", range(4))
+    take("brick", "cccccccc", range(10, 14))
+    take("brick", "", range(20, 23))
+    groups = {}
+    for photo in project.images().photos:
+        groups.setdefault(photo.label, []).append(photo.group)
+    assert [len(set(groups[name])) for name in ("apple", "brick")] == [1, 5]
+    shown = {c["name"]: [n["code"] for n in c["notes"]] for c in project.view()["classes"]}
+    assert shown == {"apple": ["note_one_group"], "brick": ["note_bursts"]}
+
+    asked = request(project, "tosca", {}, 0, "t", 0.0)
+    photos = [dict(p) for p in asked["photos"]]
+    labels = [p["class"] for p in photos]
+    sides = plan(labels, [p.group for p in project.images().photos], per_task=2, seed=0)
+    (task,) = sides.tasks
+    apple = {side: [i for i in getattr(task, side) if labels[i] == "apple"] for side in ("train", "test")}
+    assert max(apple["train"]) < min(apple["test"])  # the last frames test
+    for burst in ("bbbbbbbb", "cccccccc"):
+        mine = {i for i, p in enumerate(photos) if p.get("burst") == burst}
+        assert mine <= set(task.train) or mine <= set(task.test)
+    assert [note.code for note in sides.notes if note.code == "one_group"] == ["one_group"]
+
+
+def test_a_burst_is_a_mark_of_ours_and_nothing_else():
+    assert choices.burst("0123456789abcdef") == "0123456789abcdef"
+    assert choices.burst("") == ""
+    for bad in ("xyz", "A" * 16, "a" * 40, ["aaaaaaaa"]):
+        with pytest.raises(Problem, match="choice_bad"):
+            choices.burst(bad)

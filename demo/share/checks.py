@@ -117,10 +117,11 @@ def _class(given: Any) -> dict[str, Any]:
 
 def _photo(given: Any, endings: Collection[str], label: Callable[[Any], Any]) -> dict[str, Any]:
     given = an_object(given, "photos")
+    burst = {"burst": a_text(given["burst"], "photos", 32, choices.BURST)} if "burst" in given else {}
     return {"sha": a_text(given.get("sha"), "photos", 64, SHA), "ext": one_of(given.get("ext"), endings, "photos"),
             "name": clean(a_text(given.get("name"), "photos", 2000)), "class": label(given.get("class")),
             "domain": a_name(given.get("domain", ""), "photos"),
-            "phash": a_text(given.get("phash"), "photos", 16, PHASH)}  # fmt: skip
+            "phash": a_text(given.get("phash"), "photos", 16, PHASH), **burst}  # fmt: skip
 
 
 def request(given: Any, pid: str, endings: Collection[str]) -> dict[str, Any]:

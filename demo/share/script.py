@@ -44,7 +44,7 @@ def photos_in(archive, asked):
     """The photos of the run in the order they were read; each is checked against its sha256 when it is opened."""
     for p in asked["photos"]:
         data = archive.read(f"photos/{{p['sha']}}.{{p['ext']}}")
-        yield Photo(p["name"], p["class"], p["domain"], p["sha"], int(p["phash"], 16), InMemory(data))
+        yield Photo(p["name"], p["class"], p["domain"], p["sha"], int(p["phash"], 16), InMemory(data), burst=p.get("burst", ""))
 
 
 def stream_of(asked, images, source):

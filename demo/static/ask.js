@@ -1,27 +1,29 @@
 /* Ask one photo: the doubt of every module, who answers, where the network looks, and the answer of every method after every task. */
 import {photoUrl, post, send} from './api.js';
 import {drawLook} from './ask_look.js';
+import {openCamera} from './camera.js';
 import {bud, dot, fill, glyph, h, icon, pretty, title} from './dom.js';
 import {dropZone} from './drop.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
+import {answerHere} from './pack_names.js';
 import {changed, store, titleOf} from './store.js';
 import {trouble} from './toast.js';
 
-const asked = {run: null, at: null, point: null, url: null, answer: null, waiting: false, others: []};
+export const asked = {run: null, at: null, point: null, url: null, answer: null, waiting: false, others: []};
 const OTHERS = 2;
 
 /** Returns draw(view), with draw.ask(view, {at, point}) for a photo of the cloud. */
 export function mountAsk(card) {
   const picker = h('input.hidden', {type: 'file', accept: 'image/*,.heic,.heif', tabIndex: -1, 'aria-hidden': 'true', onchange: () => { if (picker.files[0]) askFile(view.run, picker.files[0]); picker.value = ''; }});
   const body = h('div.askbody');
-  card.replaceChildren(title(t('ask.title'), t('ask.sub'), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask'}, onclick: () => picker.click()}, icon('file'), t('ask.another'))), picker, body);
+  card.replaceChildren(title(t('ask.title'), t('ask.sub'), h('div.acts', {}, h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-camera'}, onclick: () => openCamera({one: true, name: '', take: file => askFile(view.run, file), files: () => picker.click()})}, icon('camera'), t('ask.camera')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask'}, onclick: () => picker.click()}, icon('file'), t('ask.another')))), picker, body);
   dropZone(card, files => askFile(view.run, files[0]));
   let view = null;
   const draw = now => {
     view = now;
     if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
-    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method)], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
+    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method)], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-any'}, onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
   };
   draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
   return draw;
@@ -48,7 +50,7 @@ async function askFile(run, file) {
 async function answered(run, request) {
   const url = asked.url;
   changed();
-  try { const answer = await patiently(() => request(run.id), () => asked.url === url); if (asked.url === url) asked.answer = answer; }
+  try { const answer = await patiently(() => request(run.id), () => asked.url === url); if (asked.url === url) asked.answer = answerHere(run, answer); }
   catch (error) { trouble(error); if (asked.url === url && asked.at === null) asked.url = null; }
   if (asked.url === url) asked.waiting = false;
   changed();
@@ -56,7 +58,7 @@ async function answered(run, request) {
   const mates = [...store.runs.values()].filter(one => one.id !== run.id && one.status === 'finished' && names(one) === names(run)).slice(0, OTHERS);
   for (const mate of mates) {
     if (asked.url !== url) return;
-    try { const answer = await request(mate.id); if (asked.url === url) { asked.others = [...asked.others, {run: mate, history: answer.history}]; changed(); } } catch { /* the comparison is a courtesy */ }
+    try { const answer = await request(mate.id); if (asked.url === url) { asked.others = [...asked.others, {run: mate, history: answerHere(mate, answer.history)}]; changed(); } } catch { /* the comparison is a courtesy */ }
   }
 }
 

@@ -4,9 +4,9 @@ import {count, has, problemText, richCount, t} from './i18n.js';
 import {mountPlan} from './plan.js';
 import {edit, store, subscribe} from './store.js';
 import {toast} from './toast.js';
-import {choose, photoZone, pasteFromButton, pasted, thumb, upload} from './upload.js';
+import {choose, photoZone, pasteFromButton, pasted, record, thumb, upload} from './upload.js';
 
-const SHOWN = 12, GOOD = 20, LEAST = 2;
+const SHOWN = 12, GOOD = 20, LEAST = 2, GOOD_TO_KNOW = ['note_bursts'];
 let focusClass = null;
 
 export function mountData(root) {
@@ -39,7 +39,7 @@ function acts() {
 
 function emptyState() {
   return h('div.empty', {}, bud(), h('h3', {}, t('data.empty_title')), h('p.sub', {}, t('data.empty_text')),
-    h('div.acts', {}, h('button.btn', {type: 'button', dataset: {do: 'files'}, onclick: () => choose()}, icon('file'), t('data.choose_files')), h('button.btn.ghost', {type: 'button', dataset: {do: 'folder'}, onclick: () => choose({folder: true})}, icon('folder'), t('data.choose_folder')),
+    h('div.acts', {}, h('button.btn', {type: 'button', dataset: {do: 'files'}, onclick: () => choose()}, icon('file'), t('data.choose_files')), h('button.btn.ghost', {type: 'button', dataset: {do: 'folder'}, onclick: () => choose({folder: true})}, icon('folder'), t('data.choose_folder')), h('button.btn.ghost', {type: 'button', dataset: {do: 'camera'}, onclick: () => record('')}, icon('camera'), t('data.camera')),
       h('button.btn.ghost', {type: 'button', dataset: {do: 'paste'}, onclick: () => pasteFromButton('')}, icon('paste'), t('data.paste'))),
     h('p.fine', {}, t('data.empty_shape')));
 }
@@ -102,7 +102,7 @@ function drawCard(card, one, project) {
       h('button', {type: 'button', 'aria-label': t('data.delete_photo', {name: shown, n: at + 1}), title: t('data.delete_photo', {name: shown, n: at + 1}), onclick: () => withUndo('delete_photo', {class: one.id, sha}, 'undo.photo', {name: shown})}, icon('cross')))),
     Array.from({length: Math.max(0, SHOWN - one.count)}, () => h('i')), one.count > SHOWN ? h('span.rest', {'aria-hidden': 'true'}, `+${one.count - SHOWN}`) : null]);
   fill(card.querySelector('.quality'), [one.count, one.notes], () => {
-    const lines = one.notes.length ? one.notes.map(note => h('span.note', {}, icon('warn'), noteText(note))) : [h('span.note', {class: short ? '' : 'ok'}, icon(short ? 'warn' : 'check'), short ? count('data.needs', LEAST - one.count) : one.count < GOOD / 2 ? t('data.enough_few') : t('data.enough'))];
+    const lines = one.notes.length ? one.notes.map(note => h('span.note', {class: GOOD_TO_KNOW.includes(note.code) ? 'ok' : ''}, icon(GOOD_TO_KNOW.includes(note.code) ? 'check' : 'warn'), noteText(note))) : [h('span.note', {class: short ? '' : 'ok'}, icon(short ? 'warn' : 'check'), short ? count('data.needs', LEAST - one.count) : one.count < GOOD / 2 ? t('data.enough_few') : t('data.enough'))];
     return [h('span.meter', {style: {'--v': Math.min(1, one.count / GOOD)}, 'aria-hidden': 'true'}), ...lines];
   });
 }
@@ -115,7 +115,7 @@ function newClass() {
   const name = h('input', {type: 'text', placeholder: t('data.new_placeholder'), 'aria-label': t('data.new_name'), maxLength: 60});
   const add = async event => { event.preventDefault(); const wanted = name.value.trim(); if (!wanted) return name.focus(); if (await edit('add_class', {name: wanted})) name.value = ''; };
   const card = h('article.newclass', {'aria-label': t('data.new')}, bud(), h('h3', {}, t('data.new')), h('form', {onsubmit: add}, name, h('button.btn.ghost', {type: 'submit', 'aria-label': t('data.new_add')}, icon('plus'))), h('p.sub', {}, t('data.new_text')),
-    h('div.acts', {}, h('button', {type: 'button', onclick: () => choose({into: name.value.trim()})}, icon('file'), t('data.files')), h('button', {type: 'button', onclick: () => choose({folder: true})}, icon('folder'), t('data.folder'))));
+    h('div.acts', {}, h('button', {type: 'button', dataset: {do: 'camera'}, onclick: () => record(name.value.trim())}, icon('camera'), t('data.camera')), h('button', {type: 'button', onclick: () => choose({into: name.value.trim()})}, icon('file'), t('data.files')), h('button', {type: 'button', onclick: () => choose({folder: true})}, icon('folder'), t('data.folder'))));
   photoZone(card, () => name.value.trim());
   return card;
 }

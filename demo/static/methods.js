@@ -1,16 +1,18 @@
 /* The list of methods and their settings, generated from the cards the worker wrote; what is chosen is kept with the project. */
 import {fill, glyph, h, icon, segmented} from './dom.js';
 import {has, t} from './i18n.js';
+import {copy, hide, leave, linkTo, parse, read} from './link.js';
 import {reasons} from './plan.js';
 import {edit, isLearning, store, train} from './store.js';
 
 const FIRST = ['finetune', 'tosca'];
 /** From what forgets to what does not, the two of the first run in sight; families of plug-ins come last. */
 const FAMILIES = ['baselines', 'modules', 'prototypes', 'masks', 'prompts', 'adapters'];
-const draft = {methods: null, settings: {}, seed: 0, seeds: 1, from: null};
+const draft = {methods: null, settings: {}, seed: 0, seeds: 1, from: null, touched: false, linked: null, hidden: null, count: 0};
 
 /** What is chosen: the project's, unless the person has just changed it here. */
 function choice() {
+  if (draft.touched && draft.from === null && store.project) { draft.from = store.project.id; save(); }  // chosen before there was a project
   const chosen = store.project?.chosen, known = new Set((store.cards ?? []).map(card => card.name));
   if (draft.from !== (store.project?.id ?? null) || draft.methods === null) {
     draft.from = store.project?.id ?? null;
@@ -20,23 +22,36 @@ function choice() {
     draft.seeds = chosen?.seeds ?? 1;
     if (!store.cards) draft.methods = null;
   }
+  const link = JSON.stringify(parse().pairs);
+  if (draft.hidden !== link) { draft.hidden = link; hide(); }
+  if (store.cards && draft.linked !== link) {
+    draft.linked = link;
+    if (read(draft, store.cards)) { draft.count++; draft.touched = true; save(); }
+  }
   return draft;
 }
 
 let saving = 0;
 function keep(redraw = true) {
+  draft.touched = true;
+  leave();
+  draft.linked = draft.hidden = JSON.stringify(parse().pairs);
+  save();
+  if (redraw) document.dispatchEvent(new Event('fmn:redraw'));
+}
+function save() {
   clearTimeout(saving);
   saving = setTimeout(() => { if (store.project) edit('choose', {methods: draft.methods, settings: draft.settings, seed: draft.seed, seeds: draft.seeds}); }, 400);
-  if (redraw) document.dispatchEvent(new Event('fmn:redraw'));
 }
 
 export function mountMethods(side) {
   const list = h('div'), settings = h('div.settings'), foot = h('div.planfoot');
   side.replaceChildren(h('div', {}, h('h2', {}, t('methods.title')), h('p.sub', {}, t('methods.lead'))), list, settings, foot);
+  addEventListener('hashchange', () => document.dispatchEvent(new Event('fmn:redraw')));
   return () => {
     const {cards} = store, chosen = choice(), picked = chosen.methods ?? [];
     fill(list, [cards?.length ?? 0, picked], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
-    fill(settings, [cards?.length ?? 0, picked], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
+    fill(settings, [cards?.length ?? 0, picked, draft.count], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
     const why = blocked(picked);
     fill(foot, [why.map(node => node.textContent), store.starting, isLearning(), store.waiting.length], () => drawFoot(why));
   };
@@ -113,5 +128,6 @@ function blocked(picked) {
 function drawFoot(why) {
   const waits = isLearning();
   return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : waits ? 'start-queue' : null, onclick: () => train(draft.methods, draft.settings, draft.seed, draft.seeds)}, t(store.starting ? 'start.starting' : waits ? 'start.queue' : 'start.go')),
-    why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : waits ? h('p.fine', {id: 'start-queue'}, t('start.queue_text')) : null];
+    why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : waits ? h('p.fine', {id: 'start-queue'}, t('start.queue_text')) : null,
+    store.cards && draft.methods?.length ? h('button.link.quiet', {type: 'button', dataset: {do: 'copy-link', focus: 'copy-link'}, title: t('link.what'), onclick: () => copy(linkTo(draft, store.cards))}, icon('link'), t('link.copy')) : null];
 }

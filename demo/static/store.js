@@ -3,6 +3,7 @@ import {get, post, Problem} from './api.js';
 import {addEvents, advance, clock, head, isActive, jump, newRun} from './clock.js';
 import {lineUp, lines} from './lineup.js';
 import {has, kept, lang, t} from './i18n.js';
+import {loadPackNames, nameHere} from './pack_names.js';
 import {toast, trouble} from './toast.js';
 
 export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), mates: new Map(), waiting: [], shown: null, starting: false, away: false, gate: null};
@@ -17,8 +18,12 @@ export function changed() {
 }
 
 /* ---------- project ---------- */
+let making = null;
 export async function ensureProject() {
-  if (store.project) return store.project;
+  return store.project ?? await (making ??= newProject().finally(() => { making = null; }));  // many photos at once make one project
+}
+
+async function newProject() {
   const {id} = await post('projects');
   kept.set('project', id);
   return takeProject(await get(`projects/${id}`));
@@ -74,9 +79,10 @@ async function followRuns() {
 
 /** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart, `names` are its tasks'. */
 let guests = [];
-const called = (tasks, names) => names ? tasks.map((task, at) => ({...task, name: names[at]})) : tasks;
+const called = (tasks, run) => tasks.map((task, at) => ({...task, name: run.names?.[at] ?? task.name, classes: task.classes.map(name => nameHere(run, name))}));
 export async function invite(ids, title, names, first) {
-  guests = await Promise.all(ids.map(async id => { const info = await get(`runs/${id}`); return {...info, title, names, tasks: called(info.tasks, names)}; }));
+  await loadPackNames();
+  guests = await Promise.all(ids.map(async id => { const info = await get(`runs/${id}`); return {...info, title, names, tasks: called(info.tasks, {...info, names})}; }));
   await followRuns();
   for (const id of ids) { const run = store.runs.get(id); if (run && !run.events.length) await refreshRun(run); }
   show(first);
@@ -150,7 +156,7 @@ async function refreshRun(run) {
     changed();
   }
   if (run.wanted !== undefined && run.events.length) { jump(run, run.wanted); if (!isActive(run) || run.wanted <= head(run)) delete run.wanted; }
-  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, wait: run.info.wait, problem: run.info.problem, restarted: run.info.restarted, tasks: called(run.info.tasks, run.names)}); changed(); }
+  if (!run.info || run.status === 'queued') { run.info = await get(`runs/${run.id}`); Object.assign(run, {status: run.info.status, place: run.info.place, wait: run.info.wait, problem: run.info.problem, restarted: run.info.restarted, tasks: called(run.info.tasks, run)}); changed(); }
 }
 
 /* ---------- figures: at most four a second, only the newest cursor ---------- */

@@ -1,5 +1,6 @@
 /* Gradio's tabs, with what they lack: an address, arrow keys, number keys, and a place after a reload. */
 import {redrawAll} from './charts.js';
+import {tabOf, withTab} from './link.js';
 
 export const tabs = () => [...document.querySelectorAll('#story [role=tab]')].filter(tab => !tab.closest('.visually-hidden'));
 const names = () => tabs().map(tab => tab.dataset.tabId);
@@ -12,15 +13,15 @@ export function goTo(name) {
 
 function remember() {
   const name = current();
-  if (name && location.hash !== `#${name}`) history.replaceState(null, '', `${location.search || location.pathname}#${name}`);
+  if (name && location.hash !== withTab(name)) history.replaceState(null, '', `${location.search || location.pathname}${withTab(name)}`);
   [0, 60, 300].forEach(wait => setTimeout(redrawAll, wait));
 }
 
 export function startTabs() {
-  const wanted = location.hash.slice(1);
+  const wanted = tabOf();
   if (names().includes(wanted) && wanted !== current()) goTo(wanted);
   document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(remember, 30); });
-  addEventListener('hashchange', () => { if (names().includes(location.hash.slice(1))) goTo(location.hash.slice(1)); });
+  addEventListener('hashchange', () => { const name = tabOf(); if (names().includes(name) && name !== current()) goTo(name); });
   document.addEventListener('keydown', onKey);
 }
 

@@ -1,5 +1,6 @@
 /* Photos on their way in: files, folders (also dragged), zips and the clipboard. One file a request, three at a time, each failure named. */
 import {photoUrl, send} from './api.js';
+import {openCamera} from './camera.js';
 import {h} from './dom.js';
 import {dropZone} from './drop.js';
 import {count, problemText, t} from './i18n.js';
@@ -34,7 +35,7 @@ async function lane() {
   try {
     for (let item = queue.shift(); item; item = queue.shift()) {
       try {
-        const asked = new URLSearchParams({name: item.name, class: item.class ?? '', domain: item.domain ?? ''});
+        const asked = new URLSearchParams({name: item.name, class: item.class ?? '', domain: item.domain ?? '', ...item.burst ? {burst: item.burst} : {}});
         const {added, skipped, project} = await send(`projects/${item.project}/photos?${asked}`, item.file);
         upload.added += added; upload.skipped.push(...skipped);
         takeProject(project);
@@ -60,6 +61,12 @@ export function choose({folder = false, into = ''} = {}) {
   input.oncancel = () => input.remove();
   document.body.append(input);
   input.click();
+}
+
+/** Records photos into the class `into()` names; what is held as one burst stays together. */
+export function record(into, shown) {
+  const name = into || looseClass();
+  openCamera({name: shown || name, take: (file, burst) => sendFiles([{file, name: file.name, class: name, burst}]), files: () => choose({into: name})});
 }
 
 /** A loose photo goes into `into`, else into a new class; in a folder its folder's name decides. */

@@ -1,6 +1,14 @@
 """My data and Train as a person grows into them: the queue, seeds, links with settings, a folder of this computer, the camera."""
 
+import importlib.util
+from pathlib import Path
+
 import pytest
+
+spec = importlib.util.spec_from_file_location("lab_conftest", Path(__file__).with_name("conftest.py"))
+conftest = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(conftest)
+CHROMIUM, FLAGS, Tab = conftest.CHROMIUM, conftest.FLAGS, conftest.Tab
 
 pytestmark = pytest.mark.browser
 SLOW = {"tosca": {"epochs": 60, "batch": 2}}
@@ -73,3 +81,96 @@ def test_three_seeds_show_the_first_and_the_spread(lab, opened, four):
     assert shares == pytest.approx(ends)
     tab.go("compare")
     tab.reads("#leaderboard", "3 seeds")
+
+
+CAMERA = ["--use-fake-device-for-media-stream=device-count=2", "--use-fake-ui-for-media-stream"]
+"""Chromium's own moving test picture in place of two cameras, allowed without asking."""
+
+
+@pytest.fixture
+def with_camera(browser, lab):
+    """A person's tab in a browser that has two cameras; what it asks for outside and what goes wrong is seen to."""
+    chromium = browser.browser_type.launch(executable_path=CHROMIUM, args=[*FLAGS, *CAMERA])
+    tab = Tab(lab, chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB").new_page())
+    yield tab
+    chromium.close()
+    tab.clean()
+
+
+def photos(tab) -> dict[str, int]:
+    return {one["name"]: one["count"] for one in tab.project()["classes"]}
+
+
+def test_holding_records_bursts_by_pointer_and_by_key(with_camera):
+    tab, page = with_camera, with_camera.page
+    tab.open(tab="data")
+    page.click("#view-data .empty [data-do=camera]")
+    shutter = page.locator("dialog.camera [data-do=shoot]:not([disabled])")
+    shutter.wait_for()
+    assert page.locator("dialog.camera video").evaluate("one => getComputedStyle(one).transform") == "matrix(-1, 0, 0, 1, 0, 0)"
+    shutter.hover()
+    page.mouse.down()
+    tab.reads("dialog.camera", "3 photos taken")
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    held = int(page.locator("dialog.camera > .sub").inner_text().split()[0])
+    page.wait_for_timeout(500)
+    assert int(page.locator("dialog.camera > .sub").inner_text().split()[0]) == held  # let go is let go
+    page.click("dialog.camera [data-do=switch]")
+    shutter.wait_for()
+    page.keyboard.down("Space")
+    tab.lab.until(lambda: int(page.locator("dialog.camera > .sub").inner_text().split()[0]) >= held + 2, "two more by the key")
+    page.keyboard.up("Space")
+    page.evaluate("window.stream = document.querySelector('dialog.camera video').srcObject")
+    page.click("dialog.camera [data-do=camera-done]")
+    page.wait_for_selector("dialog.camera", state="detached")
+    assert page.evaluate("window.stream.getTracks().map(one => one.readyState)") == ["ended"]
+    page.wait_for_selector("#view-data .uploading", state="hidden")
+    tab.lab.until(lambda: photos(tab).get("My photos", 0) >= held + 2, "all are in one class")
+    stored = tab.lab.get(f"projects/{tab.project()['id']}")["classes"][0]
+    assert [note["code"] for note in stored["notes"]][-1] in ("note_bursts", "note_one_group")  # the test picture moves little
+    tab.reads("#view-data article.class", "My photos")
+
+
+def picked(tab) -> set[str]:
+    return set(tab.page.eval_on_selector_all(".method input:checked", "all => all.map(one => one.value)"))
+
+
+def test_a_link_brings_methods_settings_and_seed_and_leaves_out_what_is_not_known(lab, opened):
+    asked = "method=simplecil,tosca,<b>magic</b>&lambda=0.01&epochs=9999&tosca.lr=0.5&seed=7&seeds=3&hide=expert,moon"
+    tab = opened(lab).open(tab=f"train&{asked}")
+    page = tab.page
+    page.wait_for_selector("#set-tosca-sparsity")
+    assert picked(tab) == {"simplecil", "tosca"}
+    assert [page.input_value(f"#set-tosca-{name}") for name in ("sparsity", "epochs", "lr")] == ["0.01", "20", "0.5"]
+    assert page.input_value("#seed") == "7"
+    assert page.locator("#seeds [aria-checked=true]").get_attribute("data-value") == "3"
+    tab.reads(".toasts", "There is no method <b>magic</b> here.")
+    tab.reads(".toasts", "epochs cannot be 9999; it takes 1 to 100.")
+    assert page.locator(".toasts b b").count() == 0
+    page.wait_for_selector(".expert", state="hidden")
+    tab.go("data")
+    assert page.evaluate("location.hash").startswith("#data&method=simplecil,tosca,")  # both live in one address
+    tab.go("train")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("[data-do=copy-link]")
+    tab.reads(".toasts", "Link copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link.split("#")[1] == "train&method=tosca,simplecil&tosca.lambda=0.01&tosca.lr=0.5&seed=7&seeds=3&hide=expert,moon"
+    page.fill("#seed", "9")  # changed by hand: the link no longer says what is chosen
+    page.press("#seed", "Tab")
+    assert page.evaluate("location.hash") == "#train&hide=expert,moon"
+    page.evaluate("location.hash = 'train&method=finetune&seed=4'")
+    tab.lab.until(lambda: picked(tab) == {"finetune"}, "the address typed anew")
+    other = opened(lab).open(tab=link.split("#")[1])
+    other.page.wait_for_selector("#set-tosca-sparsity")
+    assert other.page.input_value("#set-tosca-sparsity") == "0.01"
+    assert other.page.input_value("#seed") == "7"
+
+
+def test_a_link_names_the_starter_pack(lab, opened):
+    tab = opened(lab).open(tab="pack=digits&seed=5")
+    tab.page.wait_for_selector("#view-forget [role=radio][data-value=digits][aria-checked=true]")
+    tab.reads("#view-forget", "seed 5")
+    wrong = opened(lab).open(tab="pack=nothing")
+    wrong.reads(".toasts", "There is no starter pack nothing here.")
