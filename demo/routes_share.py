@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from forget_me_not.demo import compare, figures_compare
+from forget_me_not.demo import claims, compare, figures_compare
 from forget_me_not.demo.disk import explained, read_json, room_for
 from forget_me_not.demo.project import Project
 from forget_me_not.demo.routes import VERSION
@@ -38,6 +38,10 @@ def routes(session: Session) -> APIRouter:
     def compared(pid: str, lang: str = "en", stream: str = "", picked: str = "") -> Any:
         project = session.project(pid)
         return _fresh(board(session, project, results(project), lang, stream, picked[:4000]) | fmn.size_of(project, shelf))
+
+    @api.get("/claims")
+    def claimed(lang: str = "en") -> Any:
+        return JSONResponse(claims.table(lang if lang in LANGUAGES else "en"), headers={"Cache-Control": "no-cache"})
 
     @api.get("/projects/{pid}/share/project.fmn")
     def project_file(pid: str) -> Response:

@@ -151,7 +151,8 @@ def _bench(bench: Parser) -> None:
     tried.add_argument("--images", metavar="DIR", help=photos)
     tried.add_argument("--choose", default="101-110", metavar="101-110", help="seeds that choose, on training photos held out")
     tried.add_argument("--seeds", default="1-20", metavar="1-20", help="seeds that report, on test photos")
-    what.add_parser("plasticity", help="the arms of the plasticity track on permuted digits")
+    plasticity = what.add_parser("plasticity", help="the arms of the plasticity track on permuted digits")
+    plasticity.add_argument("--json", metavar="FILE", help="keeps the figures, for 'bench claims'")
     for name, help_ in (("offline", "every method on real photos"), ("paper", "the papers' benchmarks from ImageFolder copies")):
         suite = what.add_parser(name, help=f"{help_}; an interrupted suite goes on where it was")
         suite.set_defaults(module="suites")
@@ -169,3 +170,5 @@ def _bench(bench: Parser) -> None:
     table.set_defaults(module="suites")
     table.add_argument("out", metavar="DIR", help="a folder of results, or a file made by --pack")
     table.add_argument("--pack", metavar="FILE", help="joins all runs in one file, a line each")
+    claims = what.add_parser("claims", help="papers' claims held against the results in assets/results")
+    claims.set_defaults(module="suites")

@@ -19,14 +19,20 @@ def main(options: argparse.Namespace) -> int:
     """Prints a line a figure as it is known; 0 where every bar is met, 1 where one is not. Problems: see suites."""
     import torch
 
+    from forget_me_not.models.disk import write_json
+    from forget_me_not.models.experiment import versions
+
     torch.set_num_threads(1)
-    missed = 0
+    missed, kept = 0, []
     for row in _rows(options):
+        kept.append({"name": row.name, "value": row.value, "bar": row.bar, "detail": dict(row.detail)})
         missed += row.passed is False
         verdict = {True: "ok", False: "!!", None: "  "}[row.passed]
         more = ", ".join(f"{name} {value:.3f}" for name, value in row.detail.items())
         line = [verdict, f"{row.name:<44}", f"{row.value:>8.3f}", f"{row.bar:<9}", more]
         print(*aligned([line], left=2), sep="\n", flush=True)
+    if getattr(options, "json", None):
+        write_json(Path(options.json), {"versions": versions(), "rows": kept})
     return int(missed > 0)
 
 

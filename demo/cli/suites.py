@@ -1,8 +1,9 @@
-"""`bench offline|paper`: runs what a suite still lacks and writes its tables; `bench table`: the tables of results on disk."""
+"""`bench offline|paper`: runs what a suite lacks and writes its tables; `bench table|claims`: what results on disk say."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ def main(options: argparse.Namespace) -> int:
     """
     from forget_me_not.models.suites import paper, runner, suite, tables
 
+    if options.what == "claims":
+        return _claims()
     if options.what == "table":
         found = runner.results(Path(options.out))
         if not found:
@@ -45,6 +48,21 @@ def main(options: argparse.Namespace) -> int:
     found = runner.results(out)
     _keep(options, found, paper.beside(found, about) if options.what == "paper" else tables.markdown(found), out)
     return int(failed > 0)
+
+
+def _claims() -> int:
+    """Judges every claim by what lies in assets/results, keeps the verdicts there and prints the README's table."""
+    from forget_me_not.demo import claims as table
+    from forget_me_not.models.disk import write_json
+    from forget_me_not.models.suites import claims, runner
+
+    results = table.KEPT.with_name("offline.jsonl")
+    figures = table.KEPT.with_name("plasticity.json")
+    packs = {path.parent.name: json.loads(path.read_text("utf-8")) for path in results.parents[1].glob("packs/*/lambda.json")}
+    rows = json.loads(figures.read_text("utf-8"))["rows"] if figures.exists() else []
+    write_json(table.KEPT, claims.judge(runner.results(results), packs, rows))
+    print(table.markdown(), end="")
+    return 0
 
 
 def _said(found: Mapping[str, Any]) -> str:

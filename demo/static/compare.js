@@ -6,18 +6,21 @@ import {mountShare} from './compare_share.js';
 import {lang, t} from './i18n.js';
 import {changed, show, store, subscribe} from './store.js';
 import {current, goTo} from './tabs.js';
-import {speak} from './toast.js';
+import {speak, trouble} from './toast.js';
 
 const state = {answer: null, project: null, stream: '', picked: '', key: '', asking: false, stale: true, drawn: null};
+/** What the leaderboard shows now, as it came from the server. */
+export const boardShown = () => state.answer;
 const number = (value, digits = 1) => value === null || value === undefined ? null : (100 * value).toFixed(digits);
 const none = () => h('span.na', {}, t('result.none'));
 const label = row => row.note ? `${row.title} · ${row.note}` : row.title;
 
 export function mountCompare(root) {
-  const which = h('div.which.sets'), plane = frame(450, t('compare.plane'), () => planeTable()), board = h('article.card', {id: 'leaderboard'}), share = h('article.card', {id: 'share'});
+  const which = h('div.which.sets'), plane = frame(450, t('compare.plane'), () => planeTable()), board = h('article.card', {id: 'leaderboard'}), share = h('article.card', {id: 'share'}), claims = h('article.card', {id: 'claims'});
   const planeCard = h('article.card', {id: 'chart-plane'}, title(t('compare.plane'), t('compare.plane_sub')), plane.parts);
   const both = h('div.two.plane-row', {}, planeCard, board), empty = h('article.card.note-card', {id: 'nothing-to-compare'});
-  root.replaceChildren(which, both, empty, share);
+  root.replaceChildren(which, both, empty, share, claims);
+  claims.append(title(t('claims.title'), t('claims.sub')), claimsFold());
   fill(empty, 'once', () => [bud(), h('h3', {}, t('compare.empty_title')), h('p.sub', {}, t('compare.empty_text')), h('button.btn', {type: 'button', onclick: () => goTo('train')}, t('compare.empty_train'), icon('arrow'))]);
   const drawShare = mountShare(share, () => state.answer);
   subscribe(() => {
@@ -40,6 +43,12 @@ export function mountCompare(root) {
   document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(changed, 60); });
   addEventListener('hashchange', changed);
   setInterval(() => { if (current() === 'compare' && !document.hidden && (state.stale || state.answer?.unfinished)) refresh(); }, 2500);
+}
+
+/** The papers' claims: fetched when somebody opens them. */
+function claimsFold() {
+  const box = h('div', {}, h('p.sub', {}, t('claims.loading')));
+  return h('details.meaning', {ontoggle: async event => { if (event.target.open && !box.dataset.drawn) try { await (await import('./lazy/claims.js')).drawClaims(box); box.dataset.drawn = '1'; } catch (error) { trouble(error); } }}, h('summary', {}, t('claims.open_table'), icon('down')), box);
 }
 
 async function refresh() {
