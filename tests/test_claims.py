@@ -24,11 +24,12 @@ def judged(kind, found=(), packs=None, figures=(), **more):
 
 
 def pairs(*differences):
-    return [run(*one) for s, d in enumerate(differences) for one in (("a", s, 0.5 + d), ("b", s, 0.5))]
+    return [run(title, s, 0.5 + more) for s, d in enumerate(differences) for title, more in (("a", d), ("b", 0))]
 
 
 @pytest.mark.parametrize(("differences", "verdict"), [
-    ((0.10, 0.11, 0.12), "holds"), ((-0.10, -0.11, -0.12), "fails"), ((0.1, -0.1, 0.05), "open"), ((0.3,), "open"), ((), "missing"),
+    ((0.10, 0.11, 0.12), "holds"), ((-0.10, -0.11, -0.12), "fails"), ((0.1, -0.1, 0.05), "open"),
+    ((0.3,), "open"), ((), "missing"),
 ])  # fmt: skip
 def test_a_difference_holds_where_its_interval_lies_above_the_limit(differences, verdict):
     assert judged("difference", pairs(*differences), a="a", b=["b"])["verdict"] == verdict
