@@ -20,7 +20,7 @@ from forget_me_not.demo.disk import write_json
 from forget_me_not.demo.inside_kept import FORMAT
 from forget_me_not.demo.inside_points import inner, points, spread
 from forget_me_not.demo.request import Request
-from forget_me_not.models import probe
+from forget_me_not.models import probe, registry
 from forget_me_not.models.core import FEATURE, Batch, Method, Source
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
@@ -78,7 +78,8 @@ class Study:
         answers = [folder.answers(task) for task in range(done)]
         chosen = spread(len(answers[-1]["photo"]))
         learner = self._learner(folder, done - 1)
-        made = points(self.request, answers, chosen, getattr(learner, "chooses_by_key", False))
+        votes = registry.card(self.request.method).batch_vote
+        made = points(self.request, answers, chosen, getattr(learner, "chooses_by_key", False), votes)
         photos = answers[-1]["photo"][chosen]
         yield
         before = []

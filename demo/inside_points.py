@@ -21,11 +21,13 @@ def spread(total: int, most: int = POINTS) -> Tensor:
     return torch.arange(total) if total <= most else torch.linspace(0, total - 1, most).round().long().unique()
 
 
-def points(request: Request, answers: Sequence[Mapping[str, Tensor]], chosen: Tensor, majority: bool = False) -> dict[str, Any]:
+def points(request: Request, answers: Sequence[Mapping[str, Tensor]], chosen: Tensor, majority: bool = False,
+           shared: bool = True) -> dict[str, Any]:  # fmt: skip
     """{"points", "frames", "classes", "total"}: the points, and for each task what was said of those judged by then.
 
     frames[t]: lists over the first points, those of tasks 0 to t: class, confidence, module (null without), entropy and
-    vote of each module; "published": see `published`, null where there are no modules. majority: how batches vote.
+    vote of each module; "published": see `published`, null where there are no modules or no published code lets batches
+    choose (not `shared`). majority: how batches vote.
     """
     last = answers[-1]
     names = [request.shown.get(key, key) for key in request.plan.classes]
@@ -40,7 +42,7 @@ def points(request: Request, answers: Sequence[Mapping[str, Tensor]], chosen: Te
             "module": answer["module"][judged].tolist() if "module" in answer else None,
             "entropy": short(answer["entropy"][judged]) if "entropy" in answer else None,
             "vote": answer["vote"][judged].tolist() if "vote" in answer else None,
-            "published": published(answer, judged, majority),
+            "published": published(answer, judged, majority) if shared else None,
         })  # fmt: skip
     return {"points": made, "frames": frames, "classes": names, "total": len(last["photo"])}
 

@@ -65,7 +65,8 @@ class Card:
     """What is known of a method: names, family, paper, deviations, settings, and the class that learns.
 
     parameters: formula of trained numbers a task, for people; sees: "task", or "all so far" for the joint bound.
-    presets: name -> settings; identity: the method changes nothing before it has learnt.
+    presets: name -> settings; identity: the method changes nothing before it has learnt. batch_vote: its published code lets a
+    batch of test photos choose one module together, which Look inside then shows beside the honest way.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Card:
     sees: str = "task"
     identity: bool = False
     bound: bool = False
+    batch_vote: bool = False
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settings: tuple[Setting, ...] = ()
 

@@ -24,7 +24,7 @@ from forget_me_not.demo.session import Session
 from forget_me_not.demo.uploads import incoming
 from forget_me_not.demo.view import replay
 from forget_me_not.demo.words import words
-from forget_me_not.models import stream
+from forget_me_not.models import registry, stream
 from forget_me_not.models.backbone import random_vit
 from forget_me_not.models.encoder import Encoder, FeatureTable
 from forget_me_not.models.events import from_json
@@ -39,7 +39,9 @@ spec.loader.exec_module(made)
 TOKENS = "".join((Path(marks.__file__).parent / "static" / file).read_text() for file in ("tokens.css", "inside.css"))
 ENGLISH, JAPANESE = words("en"), words("ja")
 COUNTS = {"apple": 9, "brick": 9, "cloud": 9, "desk": 12}
-QUICK = {"tosca": {"epochs": 3}, "finetune": {"epochs": 3}, "softtf": {"epochs": 1}, "simplecil": {}}
+QUICK = {"tosca": {"epochs": 3}, "finetune": {"epochs": 3}, "softtf": {"epochs": 1}, "simplecil": {},
+         "adapter_tasks": {"epochs": 1}}  # fmt: skip
+MODULAR = ("tosca", "softtf", "adapter_tasks")
 
 
 def painted(value):
@@ -140,6 +142,21 @@ def test_the_published_view_is_the_batch_vote_of_the_run(lab, looked, method):
         assert right == sum(shared["correct"])
 
 
+def test_where_no_published_code_lets_batches_choose_nothing_is_shown_beside_the_honest_way(lab, looked):
+    said = looked["adapter_tasks"]
+    assert set(said["frames"][1]["module"]) <= {0, 1}
+    assert [frame["published"] for frame in said["frames"]] == [None, None]
+    now = figures_inside.draw(view_of(lab, "adapter_tasks"), ENGLISH, said)["frames"][1]
+    assert now["published"] is None
+    assert sum(map(sum, now["photo"]["table"]["chosen"])) == said["total"]
+
+
+def test_the_cards_say_whose_published_code_lets_batches_choose():
+    cards = registry.cards().values()
+    assert {card.name for card in cards if card.batch_vote} == {"tosca", "softtf", "dualprompt", "l2p"}
+    assert all(any("batch" in line for line in card.deviations) for card in cards if card.batch_vote)
+
+
 def test_a_sorted_batch_tells_the_task_and_single_photos_do_not():
     label = torch.arange(4).repeat_interleave(25)
     task, votes = label // 2, torch.stack([label % 2, label % 2 + 2], 1)  # module i knows the classes of task i
@@ -165,7 +182,7 @@ def test_figures_of_every_moment_are_valid_for_plotly(lab, looked, method, langu
                     go.Figure(**painted(way[name]))
             assert "{" not in way["say"] + way["say_modules"]
             assert len(way["say"]) > 10 < len(way["say_modules"])
-    assert bool(drawn["frames"][1]["photo"]["chosen"]) == (method in ("tosca", "softtf"))
+    assert bool(drawn["frames"][1]["photo"]["chosen"]) == (method in MODULAR)
     assert bool(drawn["masks"]) == (method == "softtf")
     for one in drawn["masks"] or ():
         go.Figure(**painted(one["figure"]))
@@ -206,7 +223,7 @@ def test_a_photo_asked_says_what_the_run_answered_after_each_task(lab, looked, m
             if at < len(frame["class"]):
                 assert step["says"] == names[frame["class"][at]]
                 assert step["module"] == (frame["module"][at] if frame["module"] else None)
-        assert bool(answer["routes"]) == (method in ("tosca", "softtf"))
+        assert bool(answer["routes"]) == (method in MODULAR)
         assert len(answer["attention"]["frozen"]) == 2
         assert max(map(max, answer["attention"]["frozen"])) == 1
         assert bool(answer["attention"]["masked"]) == (method == "softtf")

@@ -10,7 +10,8 @@ import {mountLambda} from './inside_lambda.js';
 import {mountMasks} from './inside_masks.js';
 import {mountMatrix} from './inside_matrix.js';
 import {mountModules} from './inside_modules.js';
-import {changed, labelOf, show, shownRun, store, subscribe} from './store.js';
+import {nameHere} from './pack_names.js';
+import {changed, labelOf, show, shownRun, store, subscribe, titleOf} from './store.js';
 import {goTo} from './tabs.js';
 
 /** What is shown: the run, its frames and figures, the moment, how modules are chosen ("photo" or "published"), the column asked about. */
@@ -95,9 +96,9 @@ async function wantMore(run) {
 function keep(run) { known.delete(run.id); if (!view.data.pending) known.set(run.id, {data: view.data, figures: view.figures}); if (known.size > 4) known.delete(known.keys().next().value); }
 
 /** Class ids become names once; a method without features of its own has no second embedding. */
-function usable(data) {
-  const name = one => typeof one === 'number' ? data.classes[one] : one, named = frame => frame && {...frame, class: frame.class.map(name)};
-  return {...data, frames: data.frames.map(frame => ({class: frame.class.map(name), confidence: frame.confidence ?? [], module: frame.module ?? [], entropy: frame.entropy ?? [], vote: (frame.vote ?? []).map(row => row.map(name)), published: named(frame.published)}))};
+function usable(data, run) {
+  const name = one => nameHere(run, typeof one === 'number' ? data.classes[one] : one), named = frame => frame && {...frame, class: frame.class.map(name)};
+  return {...data, classes: data.classes.map(name), points: data.points.map(point => ({...point, class: name(point.class)})), frames: data.frames.map(frame => ({class: frame.class.map(name), confidence: frame.confidence ?? [], module: frame.module ?? [], entropy: frame.entropy ?? [], vote: (frame.vote ?? []).map(row => row.map(name)), published: named(frame.published)}))};
 }
 
 function drawEmpty(run) {
@@ -125,13 +126,13 @@ function drawScrub(stick, run, leak) {
 }
 
 function drawSwitch(switcher, leak) {
-  const {photo, published} = view.figures.frames[view.time], share = rows => { const row = rows.at(-1); return row.reduce((sum, [right]) => sum + right, 0) / Math.max(1, row.reduce((sum, [, all]) => sum + all, 0)); };
-  switcher.hidden = leak.hidden = !published;
-  if (!published) return;
-  const [honest, leaky] = [share(photo.rows), share(published.rows)];
+  const {photo, published} = view.figures.frames[view.time];
+  switcher.hidden = !published;
+  leak.hidden = !published && !photo.chosen;
+  if (!published) return tell(leak, photo.chosen ? t('inside.no_vote', {method: titleOf(view.run.method)}) : '');
+  const [honest, leaky] = [shareOf(photo.rows), shareOf(published.rows)];
   fill(switcher, [view.how, honest, leaky], () => segmented(t('inside.switch'), [['photo', t('inside.per_photo', {percent: percent(honest)})], ['published', t('inside.as_published', {percent: percent(leaky)})]], view.how, value => { view.how = value; changed(); }, 'inside-how'));
-  const text = view.how === 'photo' ? t('inside.no_leak') : t('inside.leak', {batch: BATCH, gain: (100 * (leaky - honest)).toFixed(1)});
-  if (leak.textContent !== text) leak.textContent = text;
+  tell(leak, view.how === 'photo' ? t('inside.no_leak') : t('inside.leak', {batch: BATCH, gain: (100 * (leaky - honest)).toFixed(1)}));
 }
 
 function stop() { clearInterval(view.timer); view.timer = 0; }

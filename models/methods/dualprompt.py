@@ -27,6 +27,7 @@ from forget_me_not.models.routing import least_entropy, pick
     family="Prompts",
     line="Hints for everyone and hints for each task, whispered into the frozen network.",
     paper="arXiv:2204.04799",
+    batch_vote=True,
     stores="Shared prompts that go on learning; prompts, one key, prototypes and head rows for every task",
     parameters="2 P d a block of a task's prompts (three blocks), d a key, d a class; shared once: 2 P d a block",
     deviations=(

@@ -58,6 +58,7 @@ READ: dict[str, Callable[[Tensor, int], Edit]] = {"prompts": Taken, "cls": Taken
     family="Prompts",
     line="A shared box of hints; each photo takes the ones that fit.",
     paper="arXiv:2112.08654",
+    batch_vote=True,
     stores="One pool of prompts and keys, overwritten by every task, and one head row a class",
     parameters="N (P + 1) d for a pool of N prompts of length P, once; d a class",
     deviations=(

@@ -33,6 +33,7 @@ G_BLOCKS = 2
     family="Masks",
     line="Every task turns the network's own weights up and down, each by its own soft mask.",
     paper="arXiv:2411.16073",
+    batch_vote=True,
     stores="One mask the shape of the masked weights, one key, one prototype and one head row a class for every task",
     parameters="4 d^2 a masked block (3 d^2 for qkv alone, 12 d^2 with the MLP), 4 bytes each; d a key, d a class; "
     "2 P d a block with prompts of length P",

@@ -52,6 +52,7 @@ L1_STEP: dict[str, Callable[[Params, float], None]] = {"proximal": soft_threshol
     family="Modules",
     line="A small sparse module for each task; the one with the least doubt answers.",
     paper="arXiv:2502.14762",
+    batch_vote=True,
     stores="One LuCA module and one head row a class for every task",
     parameters="4 d r + r + 3 d a module (149,808 at d = 768, r = 48), d a class, 1 scale",
     deviations=(
