@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from forget_me_not.demo import choices
 from forget_me_not.demo.disk import read_json, room_for, write_json
 from forget_me_not.demo.session import UNFINISHED, Session
+from forget_me_not.demo.still import Still
+from forget_me_not.demo.view import RunView
 from forget_me_not.demo.watch import Mark, lane
 from forget_me_not.models.packs.load import Pack, load, names
 from forget_me_not.models.problem import Problem
@@ -52,6 +55,8 @@ class Packs:
     def train(self, name: str, seed: Any) -> dict[str, Any]:
         """A training of a pack, started: {"training", "pack", "seed", "runs": {method: id}}."""
         seed, chosen = choices.seed(seed), pack(name)
+        if isinstance(self.session.client, Still):
+            return self.recorded(name, seed)
         room_for(self.session.home, 0)
         with self._lock:
             known = self._known()
@@ -72,6 +77,13 @@ class Packs:
             self._forget(made)
             raise
         return made
+
+    def recorded(self, name: str, seed: int) -> dict[str, Any]:
+        """The training of a pack with this seed that is kept, else its newest; Problem read_only where there is none."""
+        kept = [one for one in self._known() if one["pack"] == name and self._whole(one)]
+        if not kept:
+            raise Problem("read_only")
+        return next((one for one in reversed(kept) if one["seed"] == seed), kept[-1])
 
     def latest(self) -> dict[str, Any] | None:
         """The newest training that is still on disk; None before the first."""
@@ -109,6 +121,18 @@ class Packs:
             shutil.rmtree(self.session.home / "runs" / rid, ignore_errors=True)
         with self._lock:
             write_json(self._index, [one for one in self._known() if one["training"] != made["training"]])
+
+
+def in_language(view: RunView, folder: Path, language: str) -> RunView:
+    """The view of a run of a pack with its tasks and classes named in `language`; of any other run as it is."""
+    name = read_json(folder / "request.json", {}).get("pack")
+    if name is None:
+        return view
+    chosen = pack(name)
+    titles = {task.name: task.title.get(language, task.name) for task in chosen.tasks}
+    captions = {label: words.get(language, label) for label, words in chosen.captions.items()}
+    names, classes = ((known.get(one, one) for one in given) for known, given in ((titles, view.names), (captions, view.classes)))
+    return replace(view, names=tuple(names), classes=tuple(classes))
 
 
 @lru_cache(maxsize=8)

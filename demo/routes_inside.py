@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from forget_me_not.demo import figures_inside, figures_lambda
 from forget_me_not.demo.disk import read_json
 from forget_me_not.demo.inside_kept import grid_file, usable
+from forget_me_not.demo.packs import in_language
 from forget_me_not.demo.routes import _fresh, _json
 from forget_me_not.demo.session import Session
 from forget_me_not.demo.view import replay
@@ -31,6 +32,7 @@ def inside_routes(session: Session, packs: Path = PACKS) -> APIRouter:
         folder = session.folder(rid)
         view = replay(from_json(line["event"]) for line in session.lines(rid, 0))
         made = read_json(folder / "inside.json")
+        view = in_language(view, folder, lang)
         return _fresh(figures_inside.draw(view, words(lang), made if usable(made) else None))
 
     @api.get("/runs/{rid}/lambda")

@@ -10,9 +10,10 @@ from starlette.testclient import TestClient
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.disk import write_json
 from forget_me_not.demo.early import STATIC
-from forget_me_not.demo.packs import KEPT, LANES, METHODS, Packs, marks, pack, request
+from forget_me_not.demo.packs import KEPT, LANES, METHODS, Packs, in_language, marks, pack, request
 from forget_me_not.demo.server import application
 from forget_me_not.demo.session import Session
+from forget_me_not.demo.view import RunView
 from forget_me_not.demo.watch import Mark, lane, ordered
 from forget_me_not.models import registry
 from forget_me_not.models.core import Batch, Log, rng_for
@@ -175,6 +176,17 @@ def test_scripts_and_words_are_sent_compressed_and_pictures_as_they_are(web):
 @pytest.mark.parametrize("seed", [-1, 2**31, 1.5, "0", None, True])
 def test_a_seed_is_a_whole_number(web, seed):
     assert web.post("/packs/toybox/train", json={"seed": seed}).json()["problem"]["code"] == "choice_bad"
+
+
+def test_a_run_of_a_pack_is_drawn_in_the_language_of_the_page_and_others_as_they_are_called(tmp_path):
+    toybox = pack("toybox")
+    write_json(tmp_path / "request.json", request(toybox, "tosca", {"training": "t", "created": 1.0, "seed": 0}))
+    view = RunView(classes=("apple", "bus"), names=tuple(task.name for task in toybox.tasks))
+    said = in_language(view, tmp_path, "ja")
+    assert (said.classes[0], said.names[0]) == ("りんご", "くだもの")
+    assert in_language(view, tmp_path, "en").names == ("Fruit", "Animals", "Vehicles", "Household")
+    write_json(tmp_path / "request.json", {"project": "p"})
+    assert in_language(view, tmp_path, "ja") is view
 
 
 def test_too_many_at_a_time_are_told_to_wait(tmp_path):

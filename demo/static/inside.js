@@ -69,7 +69,7 @@ async function load(run) {
       const data = await get(`runs/${run.id}/inside`);
       if (data.httpStatus !== 202) {
         const figures = await get(`runs/${run.id}/inside/figures?lang=${lang}`);
-        if (view.run === run) { Object.assign(view, {data: usable(data), figures, time: view.time < 0 ? data.frames.length - 1 : Math.min(view.time, data.frames.length - 1)}); keep(run); if (data.pending) wantMore(run); }
+        if (view.run === run) { Object.assign(view, {data: usable(data, run), figures, time: view.time < 0 ? data.frames.length - 1 : Math.min(view.time, data.frames.length - 1)}); keep(run); if (data.pending) wantMore(run); }
         break;
       }
       await new Promise(done => setTimeout(done, wait));
@@ -86,7 +86,7 @@ async function wantMore(run) {
       await new Promise(done => setTimeout(done, 2000));
       const data = await get(`runs/${run.id}/inside`);
       if (data.httpStatus === 202 || data.pending || view.run !== run) continue;
-      view.data = usable(data);
+      view.data = usable(data, run);
       keep(run);
       changed();
     }
