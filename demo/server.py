@@ -25,6 +25,7 @@ from forget_me_not.demo import (
     lan,
     routes_class,
     routes_experiments,
+    routes_folder,
     routes_lessons,
     routes_packs,
     routes_plasticity,
@@ -60,6 +61,7 @@ def application(session: Session, local: bool = True, page: bool = True, room: R
     app.include_router(routes_experiments.routes(session))
     app.include_router(inside_routes(session))
     app.include_router(routes_plasticity.routes(session))
+    app.include_router(routes_folder.routes(session, local and room is None))
     app.include_router(routes_lessons.routes())
     app.add_exception_handler(Problem, _problem)
     app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,11 @@ def looks_like_styles(path: Path) -> bool:
             names = [entry.filename.replace("\\", "/").split("/") for entry in archive.infolist() if not entry.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
         return False
-    chains = [tuple(parts[:-1]) for parts in names if not any(is_litter(part) for part in parts)]
+    return are_styles([tuple(parts[:-1]) for parts in names if not any(is_litter(part) for part in parts)])
+
+
+def are_styles(chains: Sequence[tuple[str, ...]]) -> bool:
+    """As `looks_like_styles`, for the folders above each file."""
     while chains and all(chains) and len({chain[0] for chain in chains}) == 1:
         chains = [chain[1:] for chain in chains]
     above: defaultdict[str, set[str]] = defaultdict(set)

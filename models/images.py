@@ -170,17 +170,19 @@ def read(
     domains: bool = False,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[int, int], None] | None = None,
+    choose: Callable[[Sequence[Found]], Sequence[Found]] | None = None,
 ) -> ImageSet:
     """All photos of `paths`: files, folders, zips, or several of them; with domains, below DIR/domain/class.
 
     A photo's class is the first folder below its input (a lone wrapping folder does not count), for loose files the folder or
     zip that holds them; deeper folders only sort. Photos come in natural order of their names. progress(done, of) is called
-    after each file. A bad file is named in `skipped`, nothing else is lost.
+    after each file. A bad file is named in `skipped`, nothing else is lost. choose(files) gives those of the files that are read.
     Problems: images_path_missing, images_zip_broken, images_too_many, images_too_big, images_none, images_none_usable,
     images_all_doubles, images_no_domains.
     """
     paths = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
     found = _find(paths, limits)
+    found = found if choose is None else list(choose(found))
     whole = len(paths) == 1
     read_well: list[tuple[Found, Photo]] = []
     skipped: list[Skipped] = []

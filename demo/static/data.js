@@ -1,5 +1,6 @@
 /* My data, left side: what photos there are. Cards are kept per class, so typing a name or dropping photos is never interrupted. */
 import {bud, dot, fill, h, icon, pretty} from './dom.js';
+import {folderForm} from './folder.js';
 import {count, has, problemText, richCount, t} from './i18n.js';
 import {mountPlan} from './plan.js';
 import {edit, store, subscribe} from './store.js';
@@ -12,7 +13,8 @@ let focusClass = null;
 export function mountData(root) {
   const head = h('div.title', {}, h('h2', {}, t('data.title')), h('p.lead', {}, t('data.lead')), h('p.fine', {}, t('data.private')));
   const facts = h('div.facts', {'aria-live': 'polite'}), row = h('div.factrow', {}, facts, acts()), progress = h('div.uploading', {role: 'status', hidden: true}), grid = h('div.grid'), empty = emptyState(), side = h('aside.card.side');
-  root.replaceChildren(h('div.datacols', {}, h('section', {'aria-label': t('data.title')}, head, row, progress, empty, grid), side));
+  const folder = folderForm();
+  root.replaceChildren(h('div.datacols', {}, h('section', {'aria-label': t('data.title')}, head, row, progress, folder.node, empty, grid), side));
   photoZone(root);
   document.addEventListener('paste', event => {
     const typing = event.target.closest?.('input, textarea, [contenteditable=true]');
@@ -23,7 +25,7 @@ export function mountData(root) {
     const project = store.project, classes = project?.classes ?? [], any = classes.length > 0;
     empty.hidden = any; grid.hidden = row.hidden = !any; side.hidden = !any; head.classList.toggle('alone', !any);
     root.firstElementChild.classList.toggle('nothing', !any);
-    drawFacts(facts, project); drawProgress(progress);
+    drawFacts(facts, project); drawProgress(progress); folder.draw();
     drawCards(grid, project);
   });
 }

@@ -174,3 +174,18 @@ def test_a_link_names_the_starter_pack(lab, opened):
     tab.reads("#view-forget", "seed 5")
     wrong = opened(lab).open(tab="pack=nothing")
     wrong.reads(".toasts", "There is no starter pack nothing here.")
+
+
+def test_a_folder_of_this_computer_is_opened_by_its_path(lab, opened, made, tmp_path):
+    folder = made.folder(tmp_path / "pets", {"apple": 6, "brick": 6})
+    tab = opened(lab).open(tab="data")
+    page = tab.page
+    page.click(".openfolder summary")
+    page.fill("#folder-path", "pets")
+    page.press("#folder-path", "Enter")
+    tab.reads(".toasts", "Write the whole path of a folder")
+    page.fill("#folder-path", str(folder))
+    page.click("[data-do=open-folder]")
+    tab.reads(".toasts", "12 photos of pets are in")
+    tab.reads(".facts", "2 classes")
+    tab.reads(".facts", "12 photos")
