@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -57,11 +58,12 @@ def run(stream: Stream, method: Method, *, seed: int = 0, name: str = "", done: 
     if first == 0:
         yield tell(_started(stream, seed, name, evaluate))
     for t in range(first, len(stream.tasks)):
-        before, whole = dict(method.state_dict()), False
+        before, whole, clock = dict(method.state_dict()), False, _Clock()
         try:
-            for event in _one_task(stream, t, method, seed, evaluate, save):
+            for event in _one_task(stream, t, method, seed, evaluate, save, clock):
                 whole = isinstance(event, TaskFinished)
-                yield event if event is None else tell(event)
+                with clock.stopped():
+                    yield event if event is None else tell(event)
                 if not whole and stop():
                     yield tell(Stopped(t))
                     return
@@ -87,9 +89,9 @@ def _started(stream: Stream, seed: int, name: str, evaluate: str) -> RunStarted:
     )  # fmt: skip
 
 
-def _one_task(stream: Stream, t: int, method: Method, seed: int, evaluate: str, save: Save) -> Iterator[Event | None]:
+def _one_task(stream: Stream, t: int, method: Method, seed: int, evaluate: str, save: Save,
+              clock: _Clock) -> Iterator[Event | None]:  # fmt: skip
     task, test = _for_method(stream, t, method), stream.tasks[t].test.reading(method.reads)
-    clock = _Clock()
     yield TaskStarted(t, task.name, len(task.train))
     yield from _encode(t, "train", task.train)
     yield from _encode(t, "test", test)
@@ -190,11 +192,18 @@ def _reduce(prediction: Prediction, own: Tensor, told: Stream | None) -> dict[st
 
 
 class _Clock:
-    """Seconds by stage of one task."""
+    """Seconds by stage of one task, those apart in which others have their turn."""
 
     def __init__(self):
         self.seconds: dict[str, float] = {}
         self._since = time.perf_counter()
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """While this lasts no time passes."""
+        left = time.perf_counter()
+        yield
+        self._since += time.perf_counter() - left
 
     def split(self, stage: str) -> None:
         now = time.perf_counter()

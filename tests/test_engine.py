@@ -1,5 +1,6 @@
 """The one loop: what it tells and when, what a method may see, and that a task is learnt whole or not at all."""
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -105,6 +106,17 @@ def test_the_story_of_a_run():
     assert set(ends[0].seconds) == {"encode", "train", "evaluate"}
     assert events[-1].metrics["last_accuracy"] == 1.0
     assert events[-1].metrics["matrix"] == ((1.0, None, None), (1.0, 1.0, None), (1.0, 1.0, 1.0))
+
+
+def test_time_that_others_take_between_two_events_is_not_the_runs():
+    s, slept, began, ends = stream(), 0.0, time.perf_counter(), []
+    for event in run(s, Spy(s.tasks[0].test.source.vit)):
+        before = time.perf_counter()
+        time.sleep(0.01)
+        slept += time.perf_counter() - before
+        ends += [event] if isinstance(event, TaskFinished) else []
+    own = sum(sum(e.seconds.values()) for e in ends)
+    assert 0 < own <= time.perf_counter() - began - slept
 
 
 @pytest.mark.parametrize("steps", [1, 2, 59, 60, 61, 119, 120, 1000, 4321])
