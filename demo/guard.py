@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from forget_me_not.demo.words import fill, words
@@ -13,7 +15,7 @@ from forget_me_not.models.problem import Problem
 
 UNKNOWN = ("project_unknown", "photo_unknown", "run_unknown", "file_unknown", "pack_unknown", "room_unknown")
 AWAY = ("worker_away", "backbone_away")
-CLASS = {403: ("phone_unknown", "class_closed", "photos_phone", "photos_room"), 429: ("room_tries", "room_full")}
+CLASS = {403: ("read_only", "phone_unknown", "class_closed", "photos_phone", "photos_room"), 429: ("room_tries", "room_full")}
 STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early", "run_begun", "guess_late"),
           413: ("upload_big",), 507: ("disk_full",), **CLASS}  # fmt: skip
 """HTTP status by code; every other problem is 400."""
@@ -42,7 +44,8 @@ class Guard:
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 
-        await self.app(scope, receive, guarded)
+        with contextlib.suppress(ClientDisconnect):  # who leaves in the middle of an upload hears no answer, and that is no error
+            await self.app(scope, receive, guarded)
 
 
 def same_site(headers: Mapping[str, str]) -> bool:

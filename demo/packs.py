@@ -78,12 +78,17 @@ class Packs:
             raise
         return made
 
+    def kept(self, name: str, seed: int | None = None) -> dict[str, Any] | None:
+        """The newest training of a pack (with this seed) that is on disk; None where there is none."""
+        known = (one for one in reversed(self._known()) if one["pack"] == name and seed in (None, one["seed"]))
+        return next((one for one in known if self._whole(one)), None)
+
     def recorded(self, name: str, seed: int) -> dict[str, Any]:
-        """The training of a pack with this seed that is kept, else its newest; Problem read_only where there is none."""
-        kept = [one for one in self._known() if one["pack"] == name and self._whole(one)]
-        if not kept:
+        """What a read-only lab plays: the training with this seed, else the newest of the pack. Problem read_only."""
+        found = self.kept(name, seed) or self.kept(name)
+        if found is None:
             raise Problem("read_only")
-        return next((one for one in reversed(kept) if one["seed"] == seed), kept[-1])
+        return found
 
     def latest(self) -> dict[str, Any] | None:
         """The newest training that is still on disk; None before the first."""

@@ -21,6 +21,7 @@ from forget_me_not.demo.disk import explained, room_for
 from forget_me_not.demo.early import styles
 from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
 from forget_me_not.demo.session import SHA, Session
+from forget_me_not.demo.still import Still, shown
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
 from forget_me_not.demo.view import RunView, reduce
 from forget_me_not.demo.words import LANGUAGES, page_words, words
@@ -96,8 +97,9 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
     @api.get("/status")
     def status() -> Any:
         said = session.client.status
+        still = {"read_only": True, "shown": shown(session.home)} if isinstance(session.client, Still) else {}
         return _fresh({"worker": said["worker"], "backbone": said["backbone"], "version": VERSION, "local": local,
-                       "classroom": classroom})  # fmt: skip
+                       "classroom": classroom, **still})  # fmt: skip
 
     @api.post("/status")
     async def repair(request: Request) -> Any:
@@ -115,8 +117,9 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
         return _fresh({"id": session.new_project().id})
 
     @api.get("/projects/{pid}")
-    def project(pid: str) -> Any:
-        return _fresh(session.project(pid).view())
+    def project(pid: str, have: int = -1) -> Any:
+        found = session.project(pid)
+        return Response(status_code=304) if found.data["version"] == have else _fresh(found.view())
 
     @api.post("/projects/{pid}/edit")
     async def edit(pid: str, request: Request) -> Any:

@@ -39,6 +39,7 @@ from forget_me_not.demo.routes import routes
 from forget_me_not.demo.routes_inside import inside_routes
 from forget_me_not.demo.session import Session
 from forget_me_not.demo.squeeze import Squeeze
+from forget_me_not.demo.still import ReadOnly, Still
 from forget_me_not.demo.words import say
 from forget_me_not.models.folders import HOME, data_folder
 from forget_me_not.models.problem import Problem
@@ -75,6 +76,8 @@ def application(session: Session, local: bool = True, page: bool = True, room: R
         app.add_middleware(EarlyHead)
         app = gr.mount_gradio_app(app, lab.build(), "/", theme=lab.theme(), i18n=lab.i18n, footer_links=[], run_history=False,
                                   enable_monitoring=False, ssr_mode=False, show_error=True)  # fmt: skip
+    if isinstance(session.client, Still):
+        app.add_middleware(ReadOnly)
     app.add_middleware(Squeeze)
     if room is not None:
         app.add_middleware(Door)
@@ -83,11 +86,13 @@ def application(session: Session, local: bool = True, page: bool = True, room: R
 
 
 def serve(host: str | None = None, port: int = 7860, open_browser: bool = False, home: Path | str | None = None,
-          backbone: str = "starter", size: int = 112, plugins: Sequence[str] = (), classroom: bool = False) -> None:  # fmt: skip
+          backbone: str = "starter", size: int = 112, plugins: Sequence[str] = (), classroom: bool = False,
+          read_only: bool = False) -> None:  # fmt: skip
     """Opens the lab and returns when it is closed. A port that is taken gives way to the next free one, with a sentence.
 
     host: by default this computer alone, in class its whole network. home: moves everything the lab keeps. backbone, size,
     plugins: for the worker (see backbone.create and registry.load_plugin). classroom: phones may follow (see classroom.Room).
+    read_only: nothing is trained or taken in, what was recorded is played (see still.Still).
     """
     if home is not None:
         os.environ[HOME] = str(Path(home).expanduser().absolute())
@@ -98,7 +103,8 @@ def serve(host: str | None = None, port: int = 7860, open_browser: bool = False,
     if given != port and port:
         tell(say("en", "server.port_taken", port=port, given=given))
     arguments = ["--home", str(folder), "--backbone", backbone, "--size", str(size)]
-    client = Client(folder, [*COMMAND, *arguments, *(part for path in plugins for part in ("--plugin", str(path)))])
+    worker = Client(folder, [*COMMAND, *arguments, *(part for path in plugins for part in ("--plugin", str(path)))])
+    client = Still() if read_only else worker
     session = Session(folder, client)
     local = host in LOOPBACK
     address = f"http://{'localhost' if local or host in ('0.0.0.0', '::') else host}:{given}"

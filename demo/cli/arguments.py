@@ -58,6 +58,7 @@ def _lab(commands) -> None:
     lab.add_argument("--host", help="address to listen at (default 127.0.0.1); 0.0.0.0 lets others on the network in")
     lab.add_argument("--classroom", action="store_true",
                      help="a class may follow on phones: shows address and QR code; the lab stays on this computer")  # fmt: skip
+    lab.add_argument("--read-only", action="store_true", help="only play what was recorded; nothing is trained or taken in")
     lab.add_argument("--port", type=int, default=7860)
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
     lab.add_argument("--home", metavar="DIR", help="keep everything in this folder (as FORGET_ME_NOT_HOME does)")
@@ -116,6 +117,11 @@ def _others(commands) -> None:
     neck.add_argument("--images", nargs="+", required=True, metavar="PATH")
     neck.add_argument("--out", metavar="FILE", help="default: neck_BACKBONE.safetensors here")
     _backbone(neck)
+
+    record = _command(commands, "record", "Train the starter packs once, for a lab that only plays (--read-only).")
+    record.add_argument("pack", nargs="*", metavar="PACK", help="default: all that are shipped")
+    record.add_argument("--seeds", metavar="0-2", help="default: the seed each pack begins with")
+    record.add_argument("--home", metavar="DIR", help="where everything is kept (as FORGET_ME_NOT_HOME does)")
 
     _bench(_command(commands, "bench", "Measure what the project promises, or whole suites of methods over seeds."))
 

@@ -10,5 +10,5 @@ def main(options: argparse.Namespace) -> int:
     from forget_me_not.demo.server import serve
 
     serve(options.host, options.port, not options.no_browser, options.home, options.backbone, options.size, options.plugin,
-          options.classroom)  # fmt: skip
+          options.classroom, options.read_only)  # fmt: skip
     return 0

@@ -77,7 +77,11 @@ export async function start() {
   if (run.starting || !run.pack) return;
   Object.assign(run, {starting: performance.now(), problem: null});
   told();
-  try { take(await post(`packs/${run.pack}/train`, {seed: run.seed})); }
+  try {
+    const made = await post(`packs/${run.pack}/train`, {seed: run.seed});
+    if (made.seed !== run.seed) { run.seed = made.seed; await introduce(); }  // a lab that only plays records has no other
+    take(made);
+  }
   catch (error) { run.problem = error.problem ?? {code: 'page_error', values: {}}; }
   finally { run.starting = 0; }
   told(); changed();

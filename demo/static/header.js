@@ -3,6 +3,7 @@ import {photoUrl, post} from './api.js';
 import {isActive, modeOf} from './clock.js';
 import {fill, flower, h, hueOf, icon, pretty} from './dom.js';
 import {kept, otherLanguage, problemText, t} from './i18n.js';
+import {lessonsButton} from './lessons.js';
 import {labelOf, shownRun, store, subscribe} from './store.js';
 import {current, tabs} from './tabs.js';
 import {trouble} from './toast.js';
@@ -12,7 +13,7 @@ export function mountHeader(root) {
   const dark = h('button', {type: 'button', dataset: {do: 'theme'}, onclick: toggleTheme});
   root.replaceChildren(h('div.bar', {},
     h('a.brand', {href: '#', 'aria-label': 'Forget-Me-Not', onclick: event => event.preventDefault()}, flower(), h('span', {}, 'Forget-Me-Not')), run, line,
-    h('nav.tools', {'aria-label': t('header.tools')}, h('button', {type: 'button', lang: t('header.other_code'), dataset: {do: 'language'}, onclick: otherLanguage}, t('header.other')), dark,
+    h('nav.tools', {'aria-label': t('header.tools')}, lessonsButton(), h('button', {type: 'button', lang: t('header.other_code'), dataset: {do: 'language'}, onclick: otherLanguage}, t('header.other')), dark,
       h('button', {type: 'button', dataset: {do: 'help'}, title: t('header.help'), 'aria-label': t('header.help'), onclick: showHelp}, icon('help')))), note);
   const drawTheme = () => { const now = document.body.classList.contains('dark'), name = t(now ? 'header.light' : 'header.dark'); Object.assign(dark, {title: name}); dark.setAttribute('aria-label', name); dark.replaceChildren(icon(now ? 'sun' : 'moon')); };
   new MutationObserver(drawTheme).observe(document.body, {attributes: true, attributeFilter: ['class']});
@@ -74,7 +75,7 @@ function drawStatus(note) {
   const megabytes = bytes => (bytes / 1e6).toFixed(0);
   const text = away ? t('status.away') : !status ? '' : status.worker === 'restarting' ? t('status.restarting')
     : backbone?.state === 'failed' ? t('status.failed') : backbone?.state === 'fetching' ? backbone.total ? t('status.fetching', {done: megabytes(backbone.done), total: megabytes(backbone.total)}) : t('status.fetching_start')
-    : backbone?.state === 'converting' ? t('status.converting') : backbone?.state === 'loading' || status.worker === 'starting' ? t('status.loading') : '';
+    : backbone?.state === 'converting' ? t('status.converting') : backbone?.state === 'loading' || status.worker === 'starting' ? t('status.loading') : status.read_only ? t('still.note') : '';
   const problem = backbone?.state === 'failed' ? backbone.problem : null;
   note.hidden = !text;
   const share = backbone?.state === 'fetching' && backbone.total ? backbone.done / backbone.total : null;

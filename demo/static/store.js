@@ -44,9 +44,9 @@ export async function edit(what, values = {}) {
 }
 
 async function refreshProject() {
-  const id = store.project?.id ?? kept.get('project');
+  const id = store.project?.id ?? store.status?.shown ?? kept.get('project');
   if (!id) return;
-  try { const project = await get(`projects/${id}`); if (project.version !== store.project?.version || project.runs.length !== store.project?.runs.length) takeProject(project); }
+  try { const project = await get(`projects/${id}?have=${store.project?.version ?? -1}`); if (project) takeProject(project); }
   catch (error) {
     if (!(error instanceof Problem) || error.status !== 404) throw error;
     kept.set('project', null); store.project = null; store.runs.clear(); lines.told = []; store.shown = null;
