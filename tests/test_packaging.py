@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import re
 import shutil
@@ -68,10 +69,39 @@ def test_the_table_of_methods_is_that_of_the_registry():
 
 
 def test_the_method_of_the_readme_passes_the_checks(tmp_path, capsys):
-    name, code = re.search(r"<!-- example: (\S+) -->\n```python\n(.*?)```\n<!-- /example -->", README, re.S).groups()
+    name, code = re.search(r"<!-- example: (weighted\S+) -->\n```python\n(.*?)```\n<!-- /example -->", README, re.S).groups()
     (tmp_path / name).write_text(code, "utf-8")
     code = app.main(["check", str(tmp_path / name)])
     assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.starter
+def test_the_notebook_of_the_readme_gives_a_matrix(tmp_path, monkeypatch):
+    code = re.search(r"<!-- example: notebook -->\n```python\n(.*?)```", README, re.S)[1]
+    spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
+    made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(made)
+    made.folder(tmp_path / "my_photos", {"apple": 6, "brick": 6, "cloud": 6, "desk": 6})
+    monkeypatch.chdir(tmp_path)
+    known: dict = {}
+    exec(compile(code, "notebook", "exec"), known)
+    assert len(known["matrix"]) == 2
+    assert all(0 <= known["matrix"][t][j] <= 1 for t, j in ((0, 0), (1, 0), (1, 1)))
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+
+
+def test_the_image_is_built_for_a_user_without_rights():
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    user = next(i for i, line in enumerate(lines) if line.startswith("USER "))
+    assert lines[user] != "USER root"
+    assert next(i for i, line in enumerate(lines) if line.startswith("ENTRYPOINT")) > user
+    for line in lines:
+        for command in re.findall(r"forget-me-not[\", ]+(\w+)", line) if line.startswith(("RUN", "ENTRYPOINT")) else []:
+            with pytest.raises(SystemExit) as ended:
+                app.main([command, "--help"])
+            assert ended.value.code == 0
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_commands_of_the_readme_exist():
