@@ -148,6 +148,15 @@ def _delete_photo(data: Data, edit: Mapping[str, Any]) -> None:
     data["photos"] = [p for p in data["photos"] if p not in found]
 
 
+def _empty_class(data: Data, edit: Mapping[str, Any]) -> None:
+    found = _class(data, edit)
+    photos = [p for p in data["photos"] if p["class"] == found["id"]]
+    if not photos:
+        raise Problem("photo_unknown")
+    undo.remember(data, "undo_photos", {"name": found["name"], "count": len(photos)}, {"photos": photos})
+    data["photos"] = [p for p in data["photos"] if p["class"] != found["id"]]
+
+
 def _delete_task(data: Data, edit: Mapping[str, Any]) -> None:
     index = _task(data, edit)
     task = data["tasks"].pop(index)
@@ -275,6 +284,7 @@ def _rename_project(data: Data, edit: Mapping[str, Any]) -> None:
 
 EDITS: dict[str, Callable[[Data, Mapping[str, Any]], None]] = {
     "add_class": _add_class, "rename_class": _rename_class, "delete_class": _delete_class, "delete_photo": _delete_photo,
+    "empty_class": _empty_class,
     "undo": _undo, "add_task": _add_task, "delete_task": _delete_task, "rename_task": _rename_task, "move_class": _move_class,
     "move_task": _move_task, "preset": _preset, "kind": _kind, "choose": _choose, "rename_project": _rename_project,
 }

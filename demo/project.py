@@ -47,7 +47,7 @@ class Project:
         self.folder, self.lock = folder, threading.RLock()
         self._data: edits.Data | None = None
         self._stamp: tuple[int, int] | None = None
-        self._images: tuple[int, ImageSet] | None = None
+        self._images: tuple[Any, ImageSet] | None = None
         self._arriving: Counter[str] = Counter()
 
     @classmethod
@@ -137,12 +137,13 @@ class Project:
         """The photos of all classes in natural order, as `images.read` of the same files gives them; labels are class keys."""
         with self.lock:
             data = self.data
-            if self._images is None or self._images[0] != data["version"]:
+            known = [[c["id"], c["key"]] for c in data["classes"]], [(p["sha"], p["class"], p["name"]) for p in data["photos"]]
+            if self._images is None or self._images[0] != known:  # moving a class leaves the photos as they are
                 keys = {c["id"]: c["key"] for c in data["classes"]}
                 photos = [Photo(p["name"], keys[p["class"]], p["domain"], p["sha"], int(p["phash"], 16),
                                 OnDisk(self.path(p["sha"], p["ext"])), burst=p.get("burst", ""))
                           for p in ordered(data["photos"])]  # fmt: skip
-                self._images = data["version"], ImageSet.of(photos)
+                self._images = known, ImageSet.of(photos)
             return self._images[1]
 
     def path(self, sha: str, ext: str) -> Path:

@@ -355,3 +355,14 @@ def test_a_burst_is_a_mark_of_ours_and_nothing_else():
     for bad in ("xyz", "A" * 16, "a" * 40, ["aaaaaaaa"]):
         with pytest.raises(Problem, match="choice_bad"):
             choices.burst(bad)
+
+
+def test_all_photos_of_a_class_go_and_come_back(filled):
+    egg = of(filled, "egg")
+    filled.edit({"do": "empty_class", "class": egg["id"]})
+    assert (of(filled, "egg")["count"], of(filled, "egg")["task"]) == (0, egg["task"])
+    assert filled.view()["undo"] == {"code": "undo_photos", "values": {"name": "egg", "count": 3}}
+    with pytest.raises(Problem, match="photo_unknown"):
+        filled.edit({"do": "empty_class", "class": egg["id"]})
+    filled.edit({"do": "undo"})
+    assert of(filled, "egg") == egg

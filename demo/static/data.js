@@ -2,12 +2,13 @@
 import {bud, dot, fill, h, icon, pretty} from './dom.js';
 import {folderForm} from './folder.js';
 import {count, has, problemText, richCount, t} from './i18n.js';
+import {drawThumbs, watchCard, withUndo} from './photos.js';
 import {mountPlan} from './plan.js';
 import {edit, store, subscribe} from './store.js';
 import {toast} from './toast.js';
-import {choose, photoZone, pasteFromButton, pasted, record, thumb, upload} from './upload.js';
+import {choose, photoZone, pasteFromButton, pasted, record, upload} from './upload.js';
 
-const SHOWN = 12, GOOD = 20, LEAST = 2, GOOD_TO_KNOW = ['note_bursts'];
+const GOOD = 20, LEAST = 2, GOOD_TO_KNOW = ['note_bursts'];
 let focusClass = null;
 
 export function mountData(root) {
@@ -69,7 +70,7 @@ function drawCards(grid, project) {
     let card = grid.querySelector(`[data-class="${id}"]`);
     if (!card) { card = newCard(one.id); grid.append(card); }
     if ((after ? after.nextElementSibling : grid.firstElementChild) !== card) after ? after.after(card) : grid.prepend(card);
-    drawCard(card, one, project.id);
+    drawCard(card, one, project);
     after = card;
   }
   let last = grid.querySelector('.newclass');
@@ -83,10 +84,11 @@ function newCard(id) {
   name.onblur = () => { const wanted = name.textContent.trim(), old = nameOf(id); if (wanted && wanted !== pretty(old)) edit('rename_class', {class: id, name: wanted}); else name.textContent = pretty(old); };
   const act = (icons, label, run) => h('button', {type: 'button', onclick: run}, icon(icons), label);
   const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
-    h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.quality'), h('div.classgate'),
+    h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.below'), h('div.quality'), h('div.classgate'),
     h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), act('trash', t('data.delete_class'), () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))}))));
   card.addEventListener('focusin', () => { focusClass = id; });  // there is no onfocusin to set
   photoZone(card, () => nameOf(id));
+  watchCard(card);
   return card;
 }
 
@@ -99,18 +101,11 @@ function drawCard(card, one, project) {
   store.gate?.(card.querySelector('.classgate'), one.id);
   fill(card.querySelector('.where'), [one.task], () => one.task >= 0 ? dot(one.task) : h('span.dot.none', {title: t('plan.left_out')}, '–'));
   fill(card.querySelector('.count'), one.count, () => richCount('data.photos', one.count));
-  fill(card.querySelector('.thumbs'), [one.photos.slice(0, SHOWN), one.count, shown], () => [
-    one.photos.slice(0, SHOWN).map((sha, at) => h('span.thumb', {}, thumb(project, sha, `${shown} ${at + 1}`),
-      h('button', {type: 'button', 'aria-label': t('data.delete_photo', {name: shown, n: at + 1}), title: t('data.delete_photo', {name: shown, n: at + 1}), onclick: () => withUndo('delete_photo', {class: one.id, sha}, 'undo.photo', {name: shown})}, icon('cross')))),
-    Array.from({length: Math.max(0, SHOWN - one.count)}, () => h('i')), one.count > SHOWN ? h('span.rest', {'aria-hidden': 'true'}, `+${one.count - SHOWN}`) : null]);
+  drawThumbs(card, one, project);
   fill(card.querySelector('.quality'), [one.count, one.notes], () => {
     const lines = one.notes.length ? one.notes.map(note => h('span.note', {class: GOOD_TO_KNOW.includes(note.code) ? 'ok' : ''}, icon(GOOD_TO_KNOW.includes(note.code) ? 'check' : 'warn'), noteText(note))) : [h('span.note', {class: short ? '' : 'ok'}, icon(short ? 'warn' : 'check'), short ? count('data.needs', LEAST - one.count) : one.count < GOOD / 2 ? t('data.enough_few') : t('data.enough'))];
     return [h('span.meter', {style: {'--v': Math.min(1, one.count / GOOD)}, 'aria-hidden': 'true'}), ...lines];
   });
-}
-
-async function withUndo(what, values, key, words) {
-  if (await edit(what, values)) toast({title: t(key, words), action: [t('undo.do'), () => edit('undo')], key: 'undo', seconds: 6});
 }
 
 function newClass() {

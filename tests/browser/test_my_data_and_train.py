@@ -189,3 +189,25 @@ def test_a_folder_of_this_computer_is_opened_by_its_path(lab, opened, made, tmp_
     tab.reads(".toasts", "12 photos of pets are in")
     tab.reads(".facts", "2 classes")
     tab.reads(".facts", "12 photos")
+
+
+def test_a_large_class_shows_a_dozen_all_on_request_and_can_be_emptied(lab, opened, made, tmp_path):
+    tab = opened(lab).open(tab="data")
+    page = tab.page
+    tab.upload(made.zipped(made.folder(tmp_path / "in", {"apple": 130, "brick": 3}), tmp_path / "in.zip"))
+    card = page.locator("article.class").first
+    card.locator(".rest").wait_for()
+    assert (card.locator(".thumb").count(), card.locator(".rest").inner_text()) == (12, "+118")
+    card.locator(".rest").click()
+    tab.lab.until(lambda: card.locator(".thumb").count() == 96, "the first screens")
+    card.locator(".thumbs").evaluate("one => one.scrollTo(0, one.scrollHeight)")
+    tab.lab.until(lambda: card.locator(".thumb").count() == 130, "and the rest when scrolled to")
+    card.locator(".thumb").nth(120).hover()
+    card.locator(".thumb button").nth(120).click()
+    tab.reads(".facts", "132 photos")
+    card.locator("[data-do=empty]").click()
+    tab.reads(".facts", "3 photos")
+    tab.reads(".toasts", "129 photos of apple deleted")
+    page.click(".toasts .link")
+    tab.reads(".facts", "132 photos")
+    tab.lab.until(lambda: card.locator(".thumb").count() == 12, "a dozen again")
