@@ -121,6 +121,11 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
         found = session.project(pid)
         return Response(status_code=304) if found.data["version"] == have else _fresh(found.view())
 
+    @api.get("/projects/{pid}/classes/{cid}")
+    def of_class(pid: str, cid: int) -> Any:
+        data = session.project(pid).data
+        return _fresh({"version": data["version"], "photos": [p["sha"] for p in data["photos"] if p["class"] == cid]})
+
     @api.post("/projects/{pid}/edit")
     async def edit(pid: str, request: Request) -> Any:
         asked = await _json(request)
