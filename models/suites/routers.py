@@ -180,7 +180,8 @@ def heads_alone() -> Iterator[Router]:
                       lambda h, q=head: h.rows[1][q.scores(h).argmax(1)], head.bytes)  # fmt: skip
         for sharp in head.sharp:
             yield _module("frozen head chooses", f"{head.name} x{sharp:g}, whole task",
-                          lambda h, q=head, s=sharp: routers.task_scores(q.says(h, s), h.rows[1]).argmax(1), head.bytes)  # fmt: skip
+                          lambda h, q=head, s=sharp: routers.task_scores(q.says(h, s), h.rows[1]).argmax(1),
+                          head.bytes)  # fmt: skip
     yield _scored("frozen head answers", PROJECTED.name, PROJECTED.scores, PROJECTED.bytes)
     yield _module("frozen head chooses", "ridge 1000 over tasks", lambda h: h.solved(h.kept, h.z, 1000, h.tasks).argmax(1),
                   lambda h: h.root_bytes(h.z.shape[1]))  # fmt: skip
@@ -193,7 +194,8 @@ def products() -> Iterator[Router]:
             for view, power, say in POWERS if head is not PROJECTED else POWERS[:2]:
                 settings = {**head.settings, "sharpness": sharp, "weight": power} if head.settings and "full" in view else {}
                 yield _scored("product with the module", f"{head.name} x{sharp:g} * {view}",
-                              lambda h, q=head, s=sharp, p=power, v=say: q.says(h, s) + p * v(h.answers, *h.rows), head.bytes, **settings)  # fmt: skip
+                              lambda h, q=head, s=sharp, p=power, v=say: q.says(h, s) + p * v(h.answers, *h.rows),
+                              head.bytes, **settings)  # fmt: skip
 
     def both(heard: Heard) -> Tensor:
         cosines, sums = routers.prototype_scores(heard.z, heard.means), heard.solved(heard.kept, heard.z, 1000)
