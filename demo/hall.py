@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from forget_me_not.demo import ask, inside, lambda_panel, plasticjobs, turns
-from forget_me_not.demo.disk import read_json, write_json
+from forget_me_not.demo.disk import write_json
 from forget_me_not.demo.jobs import Job
 from forget_me_not.demo.request import Request
 from forget_me_not.models import registry
@@ -30,6 +30,8 @@ AT_ONCE = 8
 ENCODERS = 3
 """Data sets whose activations stay in memory."""
 UNFINISHED = ("queued", "running", "paused")
+ASK_AGAIN = 1.0
+"""Seconds until a run another worker holds is asked for again."""
 
 
 class Hall:
@@ -47,6 +49,8 @@ class Hall:
         self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
         self._told = 0.0
         self._unsaid: dict[str, Any] = {}
+        self._elsewhere: list[Path] = []
+        self._asked_for = 0.0
         self._queue: dict[str, int] = {}
         self._waits: dict[str, int] = {}
         self._counted = 0.0
@@ -61,12 +65,23 @@ class Hall:
         self.say({"status": {"unsaid": {}}})  # what a worker before this one said no longer counts
         with contextlib.suppress(Problem, OSError):  # on a full disk the cards written last time have to do
             write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
-        for folder in sorted((self.home / "runs").glob("*/")):
-            status = read_json(folder / "status.json", {})
-            if status.get("status") in UNFINISHED and (job := Job.open(folder)) and job.take():
-                job.restarted = status["status"] == "running"
-                self.jobs[job.id] = job
+        self._elsewhere = sorted((self.home / "runs").glob("*/"))
+        self._take_up()
         self.fetch()
+
+    def _take_up(self) -> None:
+        """Takes runs that were left unfinished; what a worker that is about to end still holds is asked for again later."""
+        self._asked_for = time.monotonic()
+        held, self._elsewhere = self._elsewhere, []
+        for folder in held:
+            job = Job.open(folder)
+            if job is None or job.id in self.jobs or job.status not in UNFINISHED:
+                continue
+            job.restarted = job.restarted or job.status == "running"
+            if job.take():
+                self.jobs[job.id] = job
+            else:
+                self._elsewhere.append(folder)
 
     def fetch(self) -> None:
         """Sends for the backbone in a thread of its own."""
@@ -83,10 +98,13 @@ class Hall:
     def idle(self) -> bool:
         """Whether only a command can bring new work."""
         waiting = any(job.unsaid for job in self.jobs.values())
+        waiting = waiting or bool(self._elsewhere)
         return self.vit is not None and not waiting and not any(study.pending for study in self.studies.values())
 
     def step(self) -> None:
         """One step of the run, or picture, that has had the least time."""
+        if self._elsewhere and time.monotonic() - self._asked_for > ASK_AGAIN:
+            self._take_up()
         self._admit()
         working = [job for job in self.jobs.values() if job.active] + [s for s in self.studies.values() if s.working]
         if working:

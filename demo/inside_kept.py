@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,15 @@ FORMAT = 3
 def usable(made: Any) -> bool:
     """Whether an inside.json is one this page can show."""
     return isinstance(made, Mapping) and "problem" not in made and made.get("format") == FORMAT
+
+
+def learnt(lines: Iterable[Mapping[str, Any]]) -> int:
+    """How many tasks a run has learnt by these lines of its events; what is learnt anew counts once."""
+    done = 0
+    for event in (line["event"] for line in lines):
+        if event["event"] in ("TaskFinished", "Resumed"):
+            done = event["task"] + (event["event"] == "TaskFinished")
+    return done
 
 
 def grid_file(folder: Path) -> Path:

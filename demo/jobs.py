@@ -133,7 +133,10 @@ class Job:
     def advance(self) -> None:
         """One step; whatever goes wrong becomes the run's problem and nobody else's."""
         try:
-            event = next(self._steps, None)
+            event = next(self._steps)
+        except StopIteration:  # all of it was written by a worker that died before it could say so
+            self._steps = None
+            self.set("finished")
         except Problem as problem:
             self._fail(problem.code, problem.values)
         except OSError as error:

@@ -18,6 +18,8 @@ from forget_me_not.models.problem import Problem
 
 IMAGE_BYTES, ZIP_BYTES = 64 * 2**20, 2**30
 LIMITS = Limits(files=3 * PHOTO_LIMIT, file_bytes=IMAGE_BYTES, total_bytes=2 * ZIP_BYTES)
+NAME = 400
+"""Letters of a photo's name that are kept; a .fmn file takes no longer ones."""
 SKIPPED_TOLD = 200
 """Left-out files of a zip that are named; beyond them the reason is clear."""
 
@@ -55,7 +57,7 @@ def _image(path: Path, parts: list[str], label: str, domain: str) -> list[Incomi
     shown = "/".join(parts) if len(parts) > 1 else f"{label}/{parts[-1]}"
     if any(is_litter(part) for part in parts):
         return []
-    return [Incoming(photo_from_bytes(path.read_bytes(), shown, label, domain, LIMITS), label)]
+    return [Incoming(photo_from_bytes(path.read_bytes(), short(shown), label, domain, LIMITS), label)]
 
 
 def _zip(path: Path, name: str, label: str, domain: str, by_domain: bool, opened: dict[int, zipfile.ZipFile]) -> Upload:
@@ -74,10 +76,15 @@ def _zip(path: Path, name: str, label: str, domain: str, by_domain: bool, opened
     def placed(photo: Photo) -> Incoming:
         mine = label or (stem if photo.label == path.stem else edits.clean(photo.label))  # loose: the zip's name is the class
         shown = photo.name if "/" in photo.name else f"{mine}/{photo.name}"
-        return Incoming(dataclasses.replace(photo, name=shown, domain=domain or edits.clean(photo.domain)), mine)
+        return Incoming(dataclasses.replace(photo, name=short(shown), domain=domain or edits.clean(photo.domain)), mine)
 
-    left_out = [{"name": s.name, "code": s.code, "values": dict(s.values)} for s in found.skipped[:SKIPPED_TOLD]]
+    left_out = [{"name": short(s.name), "code": s.code, "values": dict(s.values)} for s in found.skipped[:SKIPPED_TOLD]]
     return [placed(photo) for photo in found.photos], left_out
+
+
+def short(name: str) -> str:
+    """The name, or both ends of one that is too long."""
+    return name if len(name) <= NAME else f"{name[: NAME // 2]}…{name[1 - NAME // 2 :]}"
 
 
 def looks_like_styles(path: Path) -> bool:

@@ -22,7 +22,7 @@ from forget_me_not.models.folders import HOME
 from forget_me_not.models.problem import Problem
 
 Found = TypeVar("Found")
-PATIENCE = 60.0
+PATIENCE = 150.0
 """Seconds until what should happen counts as not happening."""
 OVER = ("finished", "failed", "stopped")
 SETTINGS = {"tosca": {"epochs": 6, "batch": 2}}
