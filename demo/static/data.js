@@ -85,7 +85,7 @@ function newCard(id) {
   const act = (icons, label, run) => h('button', {type: 'button', onclick: run}, icon(icons), label);
   const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
     h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.below'), h('div.quality'), h('div.classgate'),
-    h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), act('trash', t('data.delete_class'), () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))}))));
+    h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), h('button.bin', {type: 'button', title: t('data.delete_class'), dataset: {do: 'delete'}, onclick: () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))})}, icon('trash'))));
   card.addEventListener('focusin', () => { focusClass = id; });  // there is no onfocusin to set
   photoZone(card, () => nameOf(id));
   watchCard(card);
@@ -97,6 +97,7 @@ function drawCard(card, one, project) {
   if (document.activeElement !== name && name.textContent !== shown) name.textContent = shown;
   name.setAttribute('aria-label', t('data.name_of', {name: shown}));
   card.setAttribute('aria-label', shown);
+  card.querySelector('.bin').setAttribute('aria-label', t('data.delete_named', {name: shown}));
   card.classList.toggle('short', short);
   store.gate?.(card.querySelector('.classgate'), one.id);
   fill(card.querySelector('.where'), [one.task], () => one.task >= 0 ? dot(one.task) : h('span.dot.none', {title: t('plan.left_out')}, '–'));

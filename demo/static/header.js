@@ -51,7 +51,7 @@ function drawShow(box, line, {title, mode, modeText: text, position, begun, task
 }
 
 function drawLine(line, tasks, done, part, begun) {
-  fill(line, [tasks.map(task => [task.name, task.picture]), done, part, begun], () => tasks.length ? h('ol.timeline', {class: tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
+  fill(line, [tasks.map(task => [task.name, task.picture]), done, part, begun], () => tasks.length ? h('ol.timeline', {class: tasks.length > 10 ? 'tight many' : tasks.length > 4 ? 'tight' : '', style: {'--n': tasks.length}, 'aria-label': t('header.timeline')}, tasks.map((task, at) => {
     const state = !begun ? 'next' : at < done ? 'done' : at === done ? 'now' : 'next', name = isNamed(task) ? task.name : contents(task, 1) || taskName(task, at);
     return h(`li.${state}.${hueOf(at)}`, {title: t('task.named', {n: at + 1, name: isNamed(task) ? task.name : contents(task)}), style: {'--p': state === 'done' ? 1 : state === 'now' ? part : 0}, 'aria-current': state === 'now' ? 'step' : null},
       h('span.bead', {}, task.picture ? h('img', {src: task.picture, alt: ''}) : null, h('b', {}, String(at + 1))), h('em', {}, name));
