@@ -99,6 +99,10 @@ def matrix(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
     return {"data": [heat, numbers, beads(along, first), beads(first, along)], "layout": layout}
 
 
+CROWD = 14
+"""Lines up to which their labels keep the size of the page's smallest type."""
+
+
 def curves(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
     """One line a task, from when it was learnt, in the task's colour and the method's dash; labelled at its end."""
     dash, marker = glyph(view.method)
@@ -137,9 +141,9 @@ def curves(view: RunView, words: Mapping[str, str]) -> dict[str, Any]:
             y=at,
             xanchor="left",
             xshift=14,
-            font={"color": "@ink", "size": 14},
+            font={"color": "@ink", "size": 14 if len(ends) <= CROWD else 11},
         )
-        for task, value, at in apart(ends, min(LABEL_GAP, 1 / max(1, len(ends))) * (1.03 - floor))
+        for task, value, at in apart(ends, min(LABEL_GAP, 1 / max(1, len(ends))) * (1.03 - floor), floor)
     ]
     axis_end = max(size, 2)
     layout = base_layout(l=52, r=150 if ends else 24, t=14, b=50) | {

@@ -5,6 +5,7 @@ Colour means task, never method. Tokens ("@t1", "@ink") become the theme's colou
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -85,13 +86,14 @@ def marker_of(marker: str, task: int) -> str:
     )
 
 
-def apart(ends: list[tuple[int, float]], gap: float) -> list[tuple[int, float, float]]:
-    """(task, value, height of its label): labels at least `gap` apart, in the order of the values, inside the axis."""
+def apart(ends: list[tuple[int, float]], gap: float, floor: float = -math.inf) -> list[tuple[int, float, float]]:
+    """(task, value, height of its label): labels at least `gap` apart, in the order of the values, none below `floor`."""
     placed: list[tuple[int, float, float]] = []
     for task, value in sorted(ends, key=lambda end: (-end[1], end[0])):
         at = min(value, placed[-1][2] - gap) if placed else value
         placed.append((task, value, at))
-    return placed
+    last = len(placed) - 1
+    return [(task, value, max(at, floor + (last - n) * gap)) for n, (task, value, at) in enumerate(placed)]
 
 
 def beads(xs: list[float], ys: list[float]) -> dict[str, Any]:

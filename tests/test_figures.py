@@ -134,6 +134,14 @@ def test_labels_at_line_ends_never_touch_and_keep_their_order():
     assert placed[0] == (2, 0.9, 0.9)
 
 
+def test_labels_of_lines_that_end_at_nothing_stay_on_the_chart():
+    placed = apart([(0, 0.0), (1, 0.0), (2, 0.42), (3, 0.0)], 0.07, 0.0)
+    assert [task for task, _, _ in placed] == [2, 0, 1, 3]
+    assert [at for _, _, at in placed] == pytest.approx([0.42, 0.14, 0.07, 0.0])
+    crowded = apart([(n, 0.0) for n in range(12)], 1 / 12, 0.0)
+    assert [at for _, _, at in crowded] == pytest.approx([n / 12 for n in range(11, -1, -1)])
+
+
 @pytest.mark.parametrize("percent", range(101))
 def test_every_number_can_be_read_on_its_cell(percent):
     def luminance(rgb):
