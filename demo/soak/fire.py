@@ -6,12 +6,13 @@ import contextlib
 import http.client
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from forget_me_not.demo.soak import fuse, photos
+from forget_me_not.demo.soak.damage import DAMAGE
 from forget_me_not.demo.soak.lab import Lab, until
 from forget_me_not.demo.soak.moments import MOMENTS, Moment
 from forget_me_not.models.problem import Problem
@@ -61,6 +62,46 @@ class Range:
         fuse.lay(self.lab.plan, [])
         return Shot(moment.name, why, time.monotonic() - began)
 
+    def hurt(self, *names: str, seed: int = 0) -> Shot:
+        """Kills the worker when a run for each of `names` has learnt one task, damages what DAMAGE says, and lets them go on."""
+        wanted, began = self.undisturbed("tosca", seed), time.monotonic()
+        activations = self.lab.home / "cache" / "activations"
+        try:
+            why = self._hurt(names, seed, wanted, activations)
+        except Problem as problem:
+            why = f"{problem.code} {problem.values}"
+        if activations.is_file():  # as it was, for those who come after
+            activations.unlink()
+            activations.with_name("was").rename(activations)
+        return Shot(", ".join(names), why, time.monotonic() - began)
+
+    def _hurt(self, names: Sequence[str], seed: int, wanted: Any, activations: Path) -> str:
+        lab, runs = self.lab, {}
+        for name in names:
+            (runs[name],) = lab.train(self.pid, ["tosca"], seed)
+            lab.post(f"runs/{runs[name]}/do", {"do": "step"})
+            lab.wait(runs[name], "paused")
+        lab.kill("worker")
+        until("the worker died", lambda: len(lab.processes()) < 2)
+        for name, rid in runs.items():
+            DAMAGE[name](lab.folder(rid), activations)
+        lab.mend()
+        lab.get(f"projects/{self.pid}")
+        for name, rid in runs.items():
+            if lab.get(f"runs/{rid}")["status"] == "paused":
+                lab.post(f"runs/{rid}/do", {"do": "resume"})
+            if why := self._compared(rid, wanted):
+                return f"{name}: {why}"
+        return ""
+
+    def _compared(self, rid: str, wanted: Any) -> str:
+        """"" once the run has ended with the wanted matrix, otherwise what it did instead."""
+        said = self.lab.wait(rid, "finished", "failed", "stopped")
+        if said["status"] != "finished":
+            return f"the run has {said['status']}: {said['problem']}"
+        found = self.lab.matrix(rid)
+        return "" if found == wanted else f"{found} instead of {wanted}"
+
     def _shoot(self, moment: Moment, seed: int, wanted: dict[str, Any]) -> str:
         lab = self.lab
         runs: list[str] = []
@@ -80,11 +121,8 @@ class Range:
         missing = [method for method in moment.methods if method not in {lab.get(f"runs/{rid}")["method"] for rid in runs}]
         runs = [*runs, *(lab.train(self.pid, missing, seed) if missing else ())]
         for rid in runs:
-            said = lab.wait(rid, "finished", "failed", "stopped")
-            if said["status"] != "finished":
-                return f"the run has {said['status']}: {said['problem']}"
-            if lab.matrix(rid) != wanted[said["method"]]:
-                return f"{lab.matrix(rid)} instead of {wanted[said['method']]}"
+            if why := self._compared(rid, wanted[lab.get(f"runs/{rid}")["method"]]):
+                return why
         if moment.doing == "inside":
             made = until("inside.json was whole", lambda: _whole(lab.get(f"runs/{runs[0]}/inside")))
             if not made["before"]["tsne"]:
@@ -132,12 +170,14 @@ def _whole(made: Any) -> Any:
 
 
 def soak(home: Path, minutes: float, seed: int = 0) -> Iterator[Shot]:
-    """Shots at random moments of the list, each at least once in their time, for so many minutes; the lab's folder is `home`."""
+    """Moments and damages in random order, all before any comes again, for so many minutes; the lab lives in `home`."""
     rng, end = random.Random(seed), time.monotonic() + 60 * minutes
     with Lab(home) as lab:
-        range_ = Range(lab, seed)
-        waiting: list[Moment] = []
+        target = Range(lab, seed)
+        waiting: list[Moment | str] = []
         while time.monotonic() < end:
-            if not waiting:
-                waiting = rng.sample(MOMENTS, len(MOMENTS))
-            yield range_.shoot(waiting.pop(), rng.randrange(3))
+            waiting = waiting or rng.sample([*MOMENTS, *DAMAGE], len(MOMENTS) + len(DAMAGE))
+            one = waiting.pop()
+            yield target.hurt(one, seed=rng.randrange(3)) if isinstance(one, str) else target.shoot(one, rng.randrange(3))
+            if lab.page.poll() is not None:  # a shot that went wrong may leave no lab for the next
+                lab.again()
