@@ -1,14 +1,17 @@
 """Suites: one JSON a run, what is known is not run again, tables by hand, a stand-in for the papers' folders, a cluster."""
 
+import contextlib
 import importlib.util
 import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from forget_me_not.demo.cli.suite_page import page
@@ -192,3 +195,35 @@ def test_the_command_line_runs_continues_and_tabulates(stand_in, tmp_path):
     gone = command(*suite)
     assert gone.returncode == 2
     assert "Traceback" not in gone.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["dask", "ray"])
+def test_a_cluster_that_loses_a_worker_finishes_the_suite(backend, photos, tmp_path):
+    jobs = list(small().jobs())
+    with cluster(backend) as (address, workers):
+        found = {}
+        for job, result in runner.run(jobs, photos, tmp_path, backend=backend, address=address):
+            if not found:
+                os.kill(workers()[0], signal.SIGKILL)
+            found[job.file] = result
+    assert set(found) == {job.file for job in jobs}
+    alone = next(iter(runner.run(jobs[:1], photos, tmp_path / "alone")))[1]
+    assert found[jobs[0].file]["correct"] == alone["correct"]
+
+
+@contextlib.contextmanager
+def cluster(backend):
+    """(address, how to ask for the workers' process ids) of two workers on this machine."""
+    if backend == "dask":
+        distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+            yield made.scheduler_address, lambda: [nanny.pid for nanny in made.workers.values()]
+        return
+    ray = pytest.importorskip("ray", reason="needs the extra [ray]")
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+    try:
+        names = ["cmdline"]
+        yield "", lambda: [p.pid for p in psutil.process_iter(names) if p.info["cmdline"] and "ray::" in p.info["cmdline"][0]]
+    finally:
+        ray.shutdown()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ import joblib
 from forget_me_not.models.disk import write_json, write_whole
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.suites.job import Job, measure
-
-BACKENDS = ("local", "ray", "dask")
 
 
 def pending(jobs: Sequence[Job], out: Path) -> list[Job]:
@@ -53,37 +50,54 @@ def run(jobs: Sequence[Job], images: Path, out: Path, *, workers: int = 1, backe
     backend local: processes of this machine (workers of them, one thread each); ray, dask: the same calls go to a
     cluster that already runs at `address` and sees the same folders. Problems: bench_backend, bench_absent.
     """
-    todo = pending(jobs, out)
-    alone = backend == "local" and workers == 1
-    with _cluster(backend, address):
-        calls = (joblib.delayed(_told)(job, str(images), cache) for job in todo)
-        pool = joblib.Parallel(workers if backend == "local" else -1, return_as="generator_unordered", batch_size=1,
-                               pre_dispatch="all")  # fmt: skip
-        for job, found in (call(*args) for call, args, _ in calls) if alone else pool(calls):
-            path = out / job.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, found)
-            yield job, found
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a worker process inherits it before torch is imported there
+    calls = [(job, str(images), cache) for job in pending(jobs, out)]
+    clusters = {"dask": _dask, "ray": _ray}
+    for job, found in clusters[backend](calls, address) if backend in clusters else _local(calls, workers):
+        path = out / job.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, found)
+        yield job, found
+
+
+Call = tuple[Job, str, str | None]
+Answers = Iterator[tuple[Job, dict[str, Any]]]
+
+
+def _local(calls: Sequence[Call], workers: int) -> Answers:
+    if workers == 1:
+        yield from (_told(*call) for call in calls)
+    else:
+        yield from _parallel(calls, workers)
+
+
+def _parallel(calls: Sequence[Call], workers: int) -> Answers:
+    pool = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+    yield from pool(joblib.delayed(_told)(*call) for call in calls)
+
+
+def _dask(calls: Sequence[Call], address: str) -> Answers:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise Problem("bench_backend", name="dask") from error
+    with Client(address) as client, joblib.parallel_config(backend="dask", client=client):
+        yield from _parallel(calls, -1)
+
+
+def _ray(calls: Sequence[Call], address: str) -> Answers:
+    """Ray's own calls: its backend for joblib cannot hand out answers one by one. A call whose worker dies is made again."""
+    try:
+        import ray
+    except ImportError as error:
+        raise Problem("bench_backend", name="ray") from error
+    ray.init(address=address or "auto", ignore_reinit_error=True, logging_level="warning")
+    told = ray.remote(_told)
+    waiting = [told.remote(*call) for call in calls]
+    while waiting:
+        done, waiting = ray.wait(waiting)
+        yield ray.get(done[0])
 
 
 def _told(job: Job, images: str, cache: str | None) -> tuple[Job, dict[str, Any]]:
     return job, measure(job, images, cache=cache)
-
-
-def _cluster(backend: str, address: str) -> AbstractContextManager[Any]:
-    """joblib's context for a backend."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # a worker process inherits it before torch is imported there
-    if backend == "local":
-        return nullcontext()
-    try:
-        if backend == "dask":
-            from distributed import Client
-
-            return joblib.parallel_config(backend="dask", client=Client(address))
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise Problem("bench_backend", name=backend) from error
-    ray.init(address=address or "auto", ignore_reinit_error=True, logging_level="warning")
-    register_ray()
-    return joblib.parallel_config(backend="ray")
