@@ -4,7 +4,13 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from forget_me_not.demo.words import SAME, TEXT, fill, page_words, say, words
+from forget_me_not.models import registry
+from forget_me_not.models.check_streams import ground
+from forget_me_not.models.engine import run
+from forget_me_not.models.events import Evaluated
 
 DEMO = TEXT.parent
 CODE = [*DEMO.glob("static/**/*.js"), *DEMO.rglob("*.py"), DEMO.parent / "app.py"]
@@ -104,3 +110,13 @@ def test_the_languages_of_the_page_are_reached_by_name():
 def test_names_from_people_never_become_markup():
     scripts = "\n".join(path.read_text("utf-8") for path in Path(DEMO / "static").rglob("*.js"))
     assert not re.search(r"innerHTML|insertAdjacentHTML|outerHTML|document\.write", re.sub(r"/\*.*?\*/", "", scripts, flags=re.S))
+
+
+@pytest.mark.parametrize("method", ["tosca", "router_ridge_product", "lora_tasks", "mos", "norga", "dualprompt", "softtf"])
+def test_every_router_a_method_reports_has_a_name(method):
+    on, card = ground(((0, 1), (2, 3)), patch=16, layer_scale=1.0), registry.card(method)
+    few = {name: 1 for name in ("epochs", "blocks") if name in {s.name for s in card.settings}}
+    *_, last = (e for e in run(on.stream, card.learner(on.vit, **card.read(few))) if isinstance(e, Evaluated))
+    assert last.routes
+    for language in ("en", "ja"):
+        assert {f"route.{name}" for name in last.routes} <= set(words(language))
