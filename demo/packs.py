@@ -136,8 +136,8 @@ def in_language(view: RunView, folder: Path, language: str) -> RunView:
     chosen = pack(name)
     titles = {task.name: task.title.get(language, task.name) for task in chosen.tasks}
     captions = {label: words.get(language, label) for label, words in chosen.captions.items()}
-    names, classes = ((known.get(one, one) for one in given) for known, given in ((titles, view.names), (captions, view.classes)))
-    return replace(view, names=tuple(names), classes=tuple(classes))
+    names, classes = tuple(titles.get(n, n) for n in view.names), tuple(captions.get(c, c) for c in view.classes)
+    return replace(view, names=names, classes=classes)
 
 
 @lru_cache(maxsize=8)
