@@ -11,6 +11,7 @@ import pytest
 from forget_me_not.demo import choices, edits, undo
 from forget_me_not.demo.project import Incoming, Project, request
 from forget_me_not.demo.uploads import incoming, looks_like_styles
+from forget_me_not.demo.verified import verdicts
 from forget_me_not.models.images import photo_from_bytes, read
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.stream import plan
@@ -366,3 +367,14 @@ def test_all_photos_of_a_class_go_and_come_back(filled):
         filled.edit({"do": "empty_class", "class": egg["id"]})
     filled.edit({"do": "undo"})
     assert of(filled, "egg") == egg
+
+
+def test_what_was_tried_of_a_paper_is_counted_for_the_method_its_claims_are_named_after():
+    claims = [{"name": name, "paper": "arXiv:1", "verdict": verdict} for name, verdict in (
+        ("tosca_prompts", "holds"), ("tosca_small", "missing"), ("softtf_product_joint", "fails"), ("softtf_joint", "open"))]
+    claims.append({"name": "tosca_ours", "paper": "", "verdict": "holds"})
+    methods = ("tosca", "softtf", "softtf_product", "simplecil")
+    found = {method: verdicts(claims, method, methods) for method in methods}
+    assert found == {"tosca": {"claims": 2, "holds": 1, "fails": 0, "open": 0}, "simplecil": None,
+                     "softtf": {"claims": 1, "holds": 0, "fails": 0, "open": 1},
+                     "softtf_product": {"claims": 1, "holds": 0, "fails": 1, "open": 0}}  # fmt: skip

@@ -1,9 +1,13 @@
 /* The list of methods and their settings, generated from the cards the worker wrote; what is chosen is kept with the project. */
+import {post} from './api.js';
+import {cardButton, drawCard, open} from './cards.js';
 import {fill, glyph, h, icon, segmented} from './dom.js';
 import {has, t} from './i18n.js';
 import {copy, hide, leave, linkTo, parse, read} from './link.js';
 import {reasons} from './plan.js';
-import {edit, isLearning, store, train} from './store.js';
+import {edit, isLearning, store, titleOf, train} from './store.js';
+import {goTo} from './tabs.js';
+import {trouble} from './toast.js';
 
 const FIRST = ['finetune', 'tosca'];
 /** From what forgets to what does not, the two of the first run in sight; families of plug-ins come last. */
@@ -50,7 +54,7 @@ export function mountMethods(side) {
   addEventListener('hashchange', () => document.dispatchEvent(new Event('fmn:redraw')));
   return () => {
     const {cards} = store, chosen = choice(), picked = chosen.methods ?? [];
-    fill(list, [cards?.length ?? 0, picked], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
+    fill(list, [cards?.length ?? 0, picked, [...open]], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
     fill(settings, [cards?.length ?? 0, picked, draft.count], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
     const why = blocked(picked);
     fill(foot, [why.map(node => node.textContent), store.starting, isLearning(), store.waiting.length], () => drawFoot(why));
@@ -60,13 +64,15 @@ export function mountMethods(side) {
 const familyName = family => has(`family.${family.toLowerCase()}`) ? t(`family.${family.toLowerCase()}`) : family;
 const own = (card, field) => has(`method.${card.name}.${field}`) ? t(`method.${card.name}.${field}`) : card[field];
 
+const redraw = () => document.dispatchEvent(new Event('fmn:redraw'));
+
 function drawList(cards, picked) {
   const place = family => (FAMILIES.indexOf(family.toLowerCase()) + 99) % 99, families = [...new Set(cards.map(card => card.family))].sort((a, b) => place(a) - place(b));
-  return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => h('label.method', {title: card.paper || null},
+  return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => [h('div.methodrow', {}, h('label.method', {title: card.paper || null},
     h('input', {type: 'checkbox', value: card.name, checked: picked.includes(card.name), dataset: {focus: `method-${card.name}`}, onchange: event => {
       draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : picked.includes(name));
       keep();
-    }}), h('span.tick', {}, icon('check')), h('span.txt', {}, h('b', {}, own(card, 'title'), card.bound ? h('span.tag.quiet', {}, t('methods.bound')) : null), h('span', {}, own(card, 'line'))), glyph(card.name)))));
+    }}), h('span.tick', {}, icon('check')), h('span.txt', {}, h('b', {}, own(card, 'title'), card.bound ? h('span.tag.quiet', {}, t('methods.bound')) : null), h('span', {}, own(card, 'line'))), glyph(card.name)), cardButton(card, own(card, 'title'), redraw)), drawCard(card)])));
 }
 
 /* ---------- settings ---------- */
@@ -116,12 +122,15 @@ function control(card, one) {
 }
 
 /* ---------- start ---------- */
+const repair = (key, run, values = {}) => h('button.link', {type: 'button', onclick: run}, t(key, values));
+
 function blocked(picked) {
   if (!store.cards || store.status?.worker !== 'ready') return [h('p', {}, t('start.worker'))];
-  if (!store.project?.classes.length) return [h('p', {}, t('start.photos'))];
+  if (!store.project?.classes.length) return [h('p', {}, t('start.photos'), ' ', repair('start.to_data', () => goTo('data')))];
   if (!store.project.ready.ok) return reasons(store.project);
-  if (store.status?.backbone?.state !== 'ready') return [h('p', {}, t(store.status?.backbone?.state === 'failed' ? 'start.failed' : 'start.backbone'))];
-  if (!picked.length) return [h('p', {}, t('start.method'))];
+  if (store.status?.backbone?.state === 'failed') return [h('p', {}, t('start.failed'), ' ', repair('status.retry', () => post('status', {do: 'retry'}).catch(trouble)))];
+  if (store.status?.backbone?.state !== 'ready') return [h('p', {}, t('start.backbone'))];
+  if (!picked.length) return [h('p', {}, t('start.method'), ' ', repair('start.first_two', () => { draft.methods = store.cards.map(card => card.name).filter(name => FIRST.includes(name)); keep(); }, {methods: FIRST.map(titleOf).join(t('list.comma'))}))];
   return [];
 }
 

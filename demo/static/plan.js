@@ -34,7 +34,7 @@ function drawKind(project) {
 function drawPresets(project) {
   if (project.kind === 'domain') return [];
   const names = ['1', '2', '4', 'shuffle'];
-  return [h('span.label', {}, t('preset.label')), h('div.seg.actions', {role: 'group', 'aria-label': t('preset.label')}, names.map(how => h('button', {type: 'button', 'aria-pressed': how === 'shuffle' ? null : String(how === project.preset), dataset: {focus: `preset-${how}`, preset: how}, onclick: () => edit('preset', {how})}, t(`preset.${how}`))))];
+  return [h('span.label', {}, t('preset.label')), h('div.seg.actions', {role: 'group', 'aria-label': t('preset.label')}, names.map(how => h('button', {type: 'button', 'aria-pressed': how === 'shuffle' ? null : String(how === project.preset), dataset: {focus: `preset-${how}`, preset: how}, onclick: () => edit('preset', {how})}, t(`preset.${how}`)))), h('p.sub', {}, t(project.preset ? 'preset.auto' : 'preset.hand'))];
 }
 
 function drawTasks(project) {
