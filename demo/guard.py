@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,8 @@ CLASS = {403: ("read_only", "phone_unknown", "class_closed", "photos_phone", "ph
 STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early", "run_begun", "guess_late"),
           413: ("upload_big",), 507: ("disk_full",), **CLASS}  # fmt: skip
 """HTTP status by code; every other problem is 400."""
+GRADIO_FILES = re.compile(r"(/gradio_api)?/(upload|file|proxy|stream|component_server|deep_link|custom_component)\b")
+"""Gradio's own ways to take and give files, which no part of our page uses: shut, since they know no project and no limit."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 
 
@@ -35,6 +38,10 @@ class Guard:
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
         if scope["method"] not in ("GET", "HEAD", "OPTIONS") and not same_site(headers):
             await problem_answer(Problem("other_site"), 403)(scope, receive, send)
+            return
+
+        if GRADIO_FILES.match(scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))):
+            await problem_answer(Problem("file_unknown"))(scope, receive, send)
             return
 
         async def guarded(message: dict[str, Any]) -> None:

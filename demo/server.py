@@ -18,6 +18,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # before gradio is imported
 
 import fastapi
 import uvicorn
+from fastapi.exceptions import RequestValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -65,6 +66,7 @@ def application(session: Session, local: bool = True, page: bool = True, room: R
     app.include_router(routes_folder.routes(session, local and room is None))
     app.include_router(routes_lessons.routes())
     app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestValidationError, _unfit)
     app.add_api_route("/openapi.json", lambda: problem_answer(Problem("file_unknown")))  # Gradio would list its own
     if page:
         with no_stubs():
@@ -122,7 +124,7 @@ def serve(host: str | None = None, port: int = 7860, open_browser: bool = False,
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     app = application(session, local, room=room, network=network)
-    config = uvicorn.Config(app, log_level="warning", proxy_headers=True, timeout_graceful_shutdown=3)
+    config = uvicorn.Config(app, log_level="warning", proxy_headers=True, server_header=False, timeout_graceful_shutdown=3)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             _Server(config, opened).run(sockets=[listener])
@@ -199,6 +201,12 @@ def no_stubs() -> Iterator[None]:
         yield
     finally:
         inspect.getfile = known
+
+
+async def _unfit(request: Request, error: RequestValidationError) -> Response:
+    """A path that cannot be one of ours is not found; other values that make no sense are the request's fault."""
+    path = any("path" in one["loc"][:1] for one in error.errors())
+    return problem_answer(Problem("file_unknown" if path else "request_bad"))
 
 
 async def _problem(request: Request, problem: Problem) -> Response:
