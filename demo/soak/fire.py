@@ -171,9 +171,9 @@ def _whole(made: Any) -> Any:
 
 def soak(home: Path, minutes: float, seed: int = 0) -> Iterator[Shot]:
     """Moments and damages in random order, all before any comes again, for so many minutes; the lab lives in `home`."""
-    rng, end = random.Random(seed), time.monotonic() + 60 * minutes
+    rng = random.Random(seed)
     with Lab(home) as lab:
-        target = Range(lab, seed)
+        target, end = Range(lab, seed), time.monotonic() + 60 * minutes
         waiting: list[Moment | str] = []
         while time.monotonic() < end:
             waiting = waiting or rng.sample([*MOMENTS, *DAMAGE], len(MOMENTS) + len(DAMAGE))

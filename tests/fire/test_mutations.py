@@ -151,7 +151,8 @@ def test_bytes_of_an_entry_changed_though_the_sums_agree(session, saved, data):
 
 
 odd = st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=20), st.just([]),
-                st.just({}), st.just([[[[[]]]]]), st.just("../../x"), st.just("\ud800"), st.lists(st.integers(), max_size=3))  # fmt: skip
+                st.just({}), st.just([[[[[]]]]]), st.just("../../x"), st.just("\ud800"),
+                st.lists(st.integers(), max_size=3))  # fmt: skip
 
 
 def places(value, path=()):

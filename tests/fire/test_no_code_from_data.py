@@ -50,8 +50,9 @@ def test_the_package_runs_nothing_it_reads():
 
 
 @pytest.mark.parametrize("code", [
-    "import pickle", "from pickle import loads", "import torch\ntorch.load(x)", "from torch import load", "os.system(x)", "exec(text)",
-    "np.load(p, allow_pickle=True)", "eval(text)", "subprocess.run(x, shell=True)", "joblib.load(p)", "f(weights_only=False)",
+    "import pickle", "from pickle import loads", "import torch\ntorch.load(x)", "from torch import load", "os.system(x)",
+    "exec(text)", "np.load(p, allow_pickle=True)", "eval(text)", "subprocess.run(x, shell=True)", "joblib.load(p)",
+    "f(weights_only=False)",
 ])  # fmt: skip
 def test_the_search_finds_what_it_looks_for(code):
     assert list(found(ast.parse(code)))
