@@ -149,9 +149,10 @@ def test_one_click_from_runs_to_rows_and_a_sentence(session, project, name, vari
         before = told()
         assert before["last"] is None
         assert before["seconds"] > 0
-        runs = web.post(f"/projects/{project.id}/experiments", json={"name": name}).json()["runs"]
-        assert len(set(runs)) == variants
-        end = time.monotonic() + 60
+        started = web.post(f"/projects/{project.id}/experiments", json={"name": name}).json()
+        runs = started.get("runs", started)
+        assert len(set(runs)) == variants, runs
+        end = time.monotonic() + 240
         while (last := told()["last"])["state"] != "finished":
             assert time.monotonic() < end
             assert last["state"] in ("queued", "running")
@@ -168,5 +169,10 @@ def test_one_click_from_runs_to_rows_and_a_sentence(session, project, name, vari
         else:
             assert last["rows"][0]["accuracy"] == pytest.approx(next(r["accuracy"] for r in board if r["run"] == runs[0]))
         assert last["say"]
+        taken = web.get(f"/projects/{project.id}/share/project.fmn").content
+        back = web.post("/projects/import", content=taken).json()["id"]
+        answer = web.get(f"/projects/{back}/experiments").json()["experiments"]
+        [there] = [one["last"] for one in answer if one["name"] == name]
+        assert [{**row, "run": ""} for row in there["rows"]] == [{**row, "run": ""} for row in last["rows"]]
         unknown = web.post(f"/projects/{project.id}/experiments", json={"name": "nothing"}).json()
         assert unknown["problem"]["code"] == "experiment_unknown"

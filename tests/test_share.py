@@ -306,6 +306,7 @@ def test_values_of_another_kind_are_refused(web, session, saved, key, value):
 
 RUN_LIES = [
     ("request.json", {"method": "../x"}), ("request.json", {"seed": "0"}), ("request.json", {"photos": [{"sha": "x"}]}),
+    ("request.json", {"experiment": "../x"}), ("request.json", {"variant": 1}),
     ("request.json", {"tasks": []}), ("request.json", {"classes": [{"key": 1}]}), ("request.json", {"created": 1e300}),
     ("run.json", {"method": "finetune_x"}), ("run.json", {"tasks": [{"name": "a", "classes": [99], "train": [], "test": []}]}),
     ("run.json", {"photos": ["/etc/passwd"]}), ("run.json", {"fingerprint": 5}), ("run.json", {"settings": []}),

@@ -139,12 +139,13 @@ def request(given: Any, pid: str, endings: Collection[str]) -> dict[str, Any]:
         raise wrong("request")
     method = choices.method_names([given.get("method")])[0]
     created = a_number(given.get("created", 0.0), "request")
+    parts = {key: a_text(given[key], "request", 60, choices.METHOD) for key in ("experiment", "variant") if key in given}
     return {"format": 1, "project": pid, "training": f"{an_int(round(created * 1000), 'request'):016x}"[-16:], "created": created,
             "method": method, "settings": choices.settings({method: an_object(given.get("settings"), "request")})[method],
             "seed": choices.seed(given.get("seed")), "kind": one_of(given.get("kind"), edits.KINDS, "request"),
             "classes": classes, "tasks": tasks,
             "photos": [_photo(p, endings, lambda c: one_of(c, keys, "photos"))
-                       for p in a_list(given.get("photos"), 2000, "photos")]}  # fmt: skip
+                       for p in a_list(given.get("photos"), 2000, "photos")], **parts}  # fmt: skip
 
 
 def facts(given: Any, pid: str, asked: Mapping[str, Any]) -> dict[str, Any]:
