@@ -249,6 +249,7 @@ async def _json(request: Request) -> dict[str, Any]:
             raise Problem("request_bad")
     try:
         asked = json.loads(body or b"{}")
+        json.dumps(asked, ensure_ascii=False, allow_nan=False).encode()  # what cannot be written again cannot be answered either
     except (ValueError, RecursionError):
         raise Problem("request_bad") from None
     if not isinstance(asked, dict):

@@ -108,7 +108,10 @@ def clean(text: str) -> str:
 
     Zero-width joiners stay: emoji and several scripts need them.
     """
-    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half of a pair, which no file name gives
+        text = text.encode("utf-8", "replace").decode("utf-8")
     kept = "".join(c for c in text if c in "\u200c\u200d" or c.isspace() or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     return unicodedata.normalize("NFC", " ".join(kept.split())) or "?"
 

@@ -45,6 +45,8 @@ def a_list(value: Any, most: int, what: str) -> list[Any]:
 def a_text(value: Any, what: str, most: int = NAME, shape: re.Pattern[str] | None = None) -> str:
     if not isinstance(value, str) or len(value) > most or (shape is not None and not shape.fullmatch(value)):
         raise wrong(what)
+    if any("\ud800" <= c <= "\udfff" for c in value):  # half of a pair: JSON may say it, no file can hold it
+        raise wrong(what)
     return value
 
 

@@ -184,6 +184,20 @@ def test_json_changed_anywhere_though_the_sums_agree(session, saved, data):
     brought(session, packed(saved | {name: b"\n".join(lines)}, sums=name != "fmn.json"))
 
 
+@pytest.mark.parametrize(("ending", "way"), [
+    ("run.json", ("backbone",)), ("run.json", ("fingerprint",)), ("request.json", ("classes", 0, "key")),
+    ("project.json", ("name",)), ("project.json", ("photos", 0, "name")), ("request.json", ("tasks", 0, "name")), ("run.json", ("classes", 0)),
+])  # fmt: skip
+def test_half_a_character_is_refused(session, saved, ending, way):
+    name = next(n for n in saved if n.endswith(ending))
+    said = json.loads(saved[name])
+    inner = said
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = "cat\ud800"
+    assert brought(session, packed(saved | {name: json.dumps(said).encode()})) in ("fmn_wrong", "choice_bad")
+
+
 # Pictures
 
 

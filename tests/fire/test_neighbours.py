@@ -153,3 +153,13 @@ def test_gradios_own_ways_to_files_are_shut(web, home, mine, how):
 def test_gradio_takes_no_files(web):
     answer = web.post("/gradio_api/upload", files={"files": ("evil.html", b"<script>alert(1)</script>", "text/html")})
     assert answer.status_code in (403, 404)
+
+
+def test_bodies_no_answer_could_repeat_are_refused(web, mine):
+    pid = mine[0]["pid"]
+    for body in (b'{"do": "rename_project", "name": "\\ud800"}',
+                 b'{"do": "\\udfff"}', b'{"do": NaN}', b'{"methods": ["\\ud800"]}',
+                 b'{"seed": Infinity}'):  # fmt: skip
+        for path in (f"/projects/{pid}/edit", f"/projects/{pid}/train", "/status", "/plasticity"):
+            answer = web.post(path, content=body)
+            assert (answer.status_code, answer.json()["problem"]["code"]) == (400, "request_bad"), (path, body)
