@@ -151,6 +151,7 @@ async function refreshRun(run) {
   for (;;) {
     const {events, status} = await get(`runs/${run.id}/events?since=${run.since}`);
     addEvents(run, events);
+    if (run.wanted !== undefined && events.length) jump(run, run.wanted);  // while the rest of its events arrive
     if (status && status !== run.status) { run.status = status; run.info = null; }
     if (!events.length) break;
     changed();
