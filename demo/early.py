@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,20 @@ FIRST = """
 STATIC = Path(__file__).with_name("static")
 STYLES = ("tokens", "shell", "parts", "tabs")
 """Styles that come first, in this order; those of single tabs follow."""
-MODULES = "".join(f'<link rel="modulepreload" href="lab/{path.name}">' for path in sorted(STATIC.glob("*.js")))
+IMPORT = re.compile(r"^(?:import|export)\b[^'\n]*'\./(\w+\.js)'", re.MULTILINE)
+
+
+def needed(name: str = "lab.js", known: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The scripts that `name` cannot start without: itself and what it imports, and so on. Views of later tabs come later."""
+    if name in known:
+        return known
+    known |= {name}
+    for other in IMPORT.findall((STATIC / name).read_text("utf-8")):
+        known = needed(other, known)
+    return known
+
+
+MODULES = "".join(f'<link rel="modulepreload" href="lab/{name}">' for name in sorted(needed()))
 LAST = f"""
 <link rel="stylesheet" href="lab/all.css">
 <link rel="preload" href="lab/fonts/figtree.woff2" as="font" type="font/woff2" crossorigin>

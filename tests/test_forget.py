@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.disk import write_json
-from forget_me_not.demo.early import STATIC
+from forget_me_not.demo.early import STATIC, needed
 from forget_me_not.demo.packs import KEPT, LANES, METHODS, Packs, in_language, marks, pack, request
 from forget_me_not.demo.server import application
 from forget_me_not.demo.session import Session
@@ -168,8 +168,20 @@ def test_one_stylesheet_holds_them_all_tokens_first(web):
     assert [name for name, text in single.items() if text not in sheet] == []
 
 
+def test_the_page_waits_for_the_scripts_it_begins_with_and_not_for_those_of_later_tabs():
+    first = needed()
+    assert first >= {"lab.js", "forget.js", "forget_lane.js", "store.js", "dom.js"}
+    assert not first & {"inside.js", "inside_cloud.js", "ask.js", "plasticity.js"}
+    assert all((STATIC / name).is_file() for name in first)
+
+
 def test_scripts_and_words_are_sent_compressed_and_pictures_as_they_are(web):
-    assert web.get("/lab/forget.js").headers["content-encoding"] == "gzip"
+    for accepted, sent in (("gzip, br", "br"), ("gzip", "gzip"), ("identity", None)):
+        script = web.get("/lab/forget.js", headers={"Accept-Encoding": accepted})
+        assert script.headers.get("content-encoding") == sent
+        assert script.text == (STATIC / "forget.js").read_text("utf-8")
+        assert web.get("/lab/text/ja.json", headers={"Accept-Encoding": accepted}).json()["forget.start"] == "スタート"
+    assert web.get("/lab/none.js", headers={"Accept-Encoding": "br"}).status_code == 404
     assert "content-encoding" not in web.get("/packs/toybox/0.webp").headers
 
 

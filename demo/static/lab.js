@@ -6,14 +6,15 @@ import {useGlyphs} from './dom.js';
 import {mountForget} from './forget.js';
 import {mountHeader} from './header.js';
 import {loadWords} from './i18n.js';
-import {mountInside} from './inside.js';
-import {mountPlasticity} from './plasticity.js';
+import {startLessons} from './lessons.js';
 import {changed, start} from './store.js';
 import {startTabs} from './tabs.js';
+import {trouble} from './toast.js';
 import {mountTrain} from './train.js';
 import {redrawWhenSeen} from './charts.js';
 
-const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, inside: mountInside, compare: mountCompare, plasticity: mountPlasticity};
+const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, compare: mountCompare,
+  inside: whenSeen(async () => (await import('./inside.js')).mountInside), plasticity: whenSeen(async () => (await import('./plasticity.js')).mountPlasticity)};
 const mounted = new Set();
 let tabsStarted = false;
 
@@ -33,5 +34,16 @@ window.Lab = {
     if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(startTabs, 0); }
   },
 };
+/** A view whose scripts come when its tab is first opened: nobody waits for them before. */
+function whenSeen(load) {
+  return root => {
+    const eye = new IntersectionObserver(async seen => {
+      if (!seen.some(one => one.isIntersecting)) return;
+      eye.disconnect();
+      try { (await load())(root); changed(); } catch (error) { trouble(error); setTimeout(() => eye.observe(root), 3000); }
+    });
+    eye.observe(root);
+  };
+}
 dispatchEvent(new Event('lab:ready'));
 start();

@@ -114,7 +114,7 @@ def test_the_page_is_light_before_the_first_run(lab, opened):
     session, sizes, asked = tab.page.context.new_cdp_session(tab.page), [], {}
     session.send("Network.enable")
     session.on("Network.responseReceived", lambda said: asked.update({said["requestId"]: said["response"]["url"]}))
-    session.on("Network.dataReceived", lambda said: sizes.append(said["encodedDataLength"]))
+    session.on("Network.loadingFinished", lambda said: sizes.append(said["encodedDataLength"]))  # headers with it
     tab.open()
     tab.sees(IDLE)
     tab.page.wait_for_load_state("networkidle")
