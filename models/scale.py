@@ -54,7 +54,11 @@ def _photo(number: int, label: int) -> Photo:
 
 
 def _learnt(images: ImageSet, tasks: int) -> Iterator[Row]:
-    """TOSCA over drawn features, kept on disk like every run, and taken up from there once."""
+    """TOSCA over drawn features, kept on disk like every run, and taken up from there once.
+
+    Modules of earlier tasks cost a new one nothing; its loss, as published, is over all classes seen, and they grow tenfold
+    between the first tenth and the last.
+    """
     labels, groups = [p.label for p in images.photos], [p.group for p in images.photos]
     began = time.perf_counter()
     asked = plan(labels, groups, per_task=-(-len(images.classes) // tasks), test_per_class=TESTED)
@@ -73,7 +77,7 @@ def _learnt(images: ImageSet, tasks: int) -> Iterator[Row]:
         yield judged("the run on disk, MB", sum(f.stat().st_size for f in folder.path.rglob("*") if f.is_file()) / 1e6)
     train = [spent["train"] for spent in seconds]
     yield judged("training of a task, seconds", statistics.median(train), first=train[0], last=train[-1])
-    yield judged("training of the last tenth / the first", growth(train), "<= 1.25", slope=slope(train))
+    yield judged("training of the last tenth / the first", growth(train), "<= 2.5", slope=slope(train))
     asked_of = Samples.union([tested.test for tested in stream.tasks]).reading(learner.reads)
     asked_of = asked_of.pick(torch.arange(0, len(asked_of), -(-len(asked_of) // ASKED)))
     began = time.perf_counter()

@@ -129,19 +129,21 @@ class Tosca:
         fresh = new_luca(self.width, self.rank, rng, init)
         module = {k: fresh[k].to(self.device) for k in self.names}
         head = self.head.grown(self.new_rows(z, y, task.classes, rng), task.classes)
-        head = head.with_rows([r.clone() for r in head.rows])  # the optimiser writes in place; old snapshots must not see it
+        # One tensor for all tasks, or each step would cost more for each task behind it. A copy: the optimiser writes in place.
+        whole = Head((torch.cat(head.rows),), (head.row_class,))
+        head = head.with_rows(whole.rows[0].split([len(rows) for rows in head.rows]))  # views
         scale = self.scale.clone()
 
         def loss(b: Batch) -> Tensor:
-            logits = head.logits(self.apply(b.cls, module), scale)
+            logits = whole.logits(self.apply(b.cls, module), scale)
             return self.loss(logits, b.y, task.classes) + self.sparsity * L1_LOSS[self.l1](module)
 
         self._making = module, head, scale
-        yield from descend(task.train, [*module.values(), *head.rows, scale], loss, rng=rng, **self.descent,
+        yield from descend(task.train, [*module.values(), *whole.rows, scale], loss, rng=rng, **self.descent,
                            after_step=lambda lr: L1_STEP[self.l1](module, lr * self.sparsity))  # fmt: skip
 
         u = self.apply(z, module)
-        head = head.with_rows([*head.rows[:-1], class_means(u, y, task.classes)])
+        head = head.with_rows([*(rows.clone() for rows in head.rows[:-1]), class_means(u, y, task.classes)])
         self.modules, self.head, self.scale = (*self.modules, module), head.settled(self.head), scale
         self._making = None
         yield Log(measures={"zeros": zeros(module), "displacement": displacement(u, z)})

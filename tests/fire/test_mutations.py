@@ -186,7 +186,8 @@ def test_json_changed_anywhere_though_the_sums_agree(session, saved, data):
 
 @pytest.mark.parametrize(("ending", "way"), [
     ("run.json", ("backbone",)), ("run.json", ("fingerprint",)), ("request.json", ("classes", 0, "key")),
-    ("project.json", ("name",)), ("project.json", ("photos", 0, "name")), ("request.json", ("tasks", 0, "name")), ("run.json", ("classes", 0)),
+    ("project.json", ("name",)), ("project.json", ("photos", 0, "name")), ("request.json", ("tasks", 0, "name")),
+    ("run.json", ("classes", 0)),
 ])  # fmt: skip
 def test_half_a_character_is_refused(session, saved, ending, way):
     name = next(n for n in saved if n.endswith(ending))
