@@ -9,7 +9,7 @@ import {changed} from './store.js';
 import {trouble} from './toast.js';
 
 const MEASURES = ['accuracy', 'routing', 'oracle', 'zeros', 'displacement', 'turns', 'overlap'];
-const panel = {run: null, source: 'own', packs: null, grids: new Map(), at: 3, busy: false};
+export const panel = {run: null, source: 'own', pack: null, packs: null, grids: new Map(), at: 3, busy: false};
 
 export function mountLambda(card) {
   const sources = h('div.choose'), state = h('div.lambdastate', {role: 'status'}), caption = h('p.say.caption'), claim = h('div.claim'), pairs = h('div.pairs'), numbers = h('dl.readout');
@@ -20,7 +20,7 @@ export function mountLambda(card) {
   card.replaceChildren(title(t('lambda.title'), t('lambda.sub')), sources, state, charts);
   let painted = null;
   return () => {
-    if (panel.run !== view.run.id) { panel.run = view.run.id; panel.grids.delete('own'); look(); }
+    if (panel.run !== view.run.id) { panel.run = view.run.id; panel.grids.delete('own'); itsOwn(view.run.project); look(); }
     const grid = panel.grids.get(panel.source), ready = grid && grid.rows?.some(row => row.accuracy);
     fill(sources, [panel.source, panel.packs], () => panel.packs?.length ? segmented(t('lambda.source'), [['own', t('lambda.own')], ...panel.packs.map(one => [one.name, one.title])], panel.source, pick, 'lambda-source') : []);
     fill(state, [panel.source, grid?.state ?? null, grid?.done ?? 0, grid?.problem ?? null, panel.busy], () => grid ? drawState(grid) : []);
@@ -46,7 +46,12 @@ export function mountLambda(card) {
   };
 }
 
-function pick(source) { panel.source = source; look(); changed(); }
+/** A run of a starter pack begins with what was recorded for that pack. */
+function itsOwn(project) {
+  const pack = project?.startsWith('pack:') ? project.slice(5) : null;
+  if (pack !== panel.pack) Object.assign(panel, {pack, source: pack ?? 'own'});
+}
+export function pickSource(source) { panel.source = source; look(); changed(); }
 
 /** Fetches what is shown; while a grid is being trained it comes again every second and a half. */
 async function look() {
