@@ -31,9 +31,9 @@ from forget_me_not.models.registry import Slider, register
     stores="One adapter a block, learnt once, and one mean of two features a class and task",
     parameters="2 d r + r + d a block once, 2 d a class",
     deviations=(
-        "One view of every training photo instead of random crops; no weight decay.",
+        "One view of every training photo instead of random crops; no weight decay; the rate falls by step, not by epoch.",
         "The head of the first task starts at sharpness 10, not 1, with which a few photos hardly move an adapter.",
-        "Default: the last three blocks; paper: all of them.",
+        "Default: the last three blocks and batch 16; preset paper: all blocks, batch 48.",
         "Where the first task has one class there is nothing to tell apart: it stays at the frozen feature (SimpleCIL).",
     ),
     identity=True,

@@ -60,7 +60,8 @@ def overlap(rows: Tensor) -> Tensor:
         "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper: in the first five.",
         "A fixed number of components a task, as many tasks as come; public code divides 100 by a number of tasks known before.",
         "New components change every photo's mixture, so later tasks change the answers about earlier ones, as in the paper.",
-        "Components start orthogonal to older ones while the feature has room for it (public code: always).",
+        "Components start orthogonal to older ones while the feature has room for it (public code: always); no penalty keeps "
+        "them so, as in the released scripts (the paper has one: setting orthogonality).",
         "A cosine head of fixed sharpness, its rows at class means at first (preset paper: drawn), instead of a linear one.",
         "Batch 16 instead of 128; the rate falls along half a cosine step by step (public code: a quarter, epoch by epoch).",
         "One view of every training photo instead of random crops.",

@@ -64,9 +64,9 @@ def votes(u: Tensor, prototypes: Tensor, row_task: Tensor, weight: float) -> Ten
     stores="One adapter a block for every task, and a prototype a class in the frozen and every adapted subspace it was seen in",
     parameters="2 d r + r + d a block and task, t d a class of task t",
     deviations=(
-        "One view of every training photo instead of random crops; no weight decay.",
+        "One view of every training photo instead of random crops; no weight decay; the rate falls by step, not by epoch.",
         "The throw-away head of a task starts at sharpness 10, not 1.",
-        "Default: the last three blocks; paper: all of them.",
+        "Default: the last three blocks and batch 16; preset paper: all blocks, batch 48.",
         "Tasks may differ in size, and a class that comes back has a row a task and scores the best.",
         "A task of one class has nothing to tell apart: its adapter stays the identity.",
     ),

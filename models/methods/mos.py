@@ -64,10 +64,11 @@ def corrected(module: Tensor, points_to: Tensor) -> Tensor:
     parameters="2 d r + r + d a block and task, d + 1 a class",
     deviations=(
         "Merges once a step; the public code merges twice a step and again whenever it is asked, even in its tests.",
-        "One view of every training photo instead of random crops; no weight decay; dropout is off for statistics.",
+        "One view of every training photo instead of random crops; no weight decay; the rate falls by step, not by epoch.",
+        "Dropout is off for statistics (public code leaves it on for the prototypes of later tasks).",
         "Features are pushed apart within one backward pass: the default batch at three blocks, a part of it where more learn.",
         "Gaussians keep a square root of the covariance: the same numbers, fewer bytes while photos are fewer than features.",
-        "Default: the last three blocks; paper: all of them.",
+        "Default: the last three blocks and batch 16; preset paper: all blocks, batch 48.",
         "Tasks may differ in size, and a class that comes back has a row and a Gaussian a task; one of one class learns nothing.",
     ),
     identity=True,

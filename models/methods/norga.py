@@ -40,7 +40,8 @@ RIDGE = 0.3
         "Every photo gets its own keys and values; public code mixes them up between photos.",
         "The two numbers of a block's gate learn in the first task and are then frozen, as in public code.",
         "A cosine head of fixed sharpness, its rows at class means at first (preset paper: drawn), instead of a linear one.",
-        "Prompts and head learn at one constant rate; in public code it falls in steps and the head's is a tenth of it.",
+        "Prompts and head learn at one constant rate, in batches of 16; in public code it falls in steps, the head's is a tenth "
+        "of it, and batches are of 128.",
         "One view of every training photo instead of random crops.",
     ),
     presets={"demo": {}, "paper": {"place": "first five", "lr": 0.0019, "epochs": 50, "clip": 1.0, "rows": "drawn"}},

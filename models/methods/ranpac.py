@@ -51,7 +51,8 @@ PENALTY: dict[str, Choice] = {
     deviations=(
         "M is 4000, not 10,000: a laptop solves it in a second and the accuracy is the same on small streams.",
         "Phase 1 is an adapter only (the paper picks adapter, SSF or prompts by data set) and is off by default. Where it is on: "
-        "the last three blocks (preset paper: all), no weight decay, and a head that starts at sharpness 10, not 1.",
+        "the last three blocks (preset paper: all), no weight decay, a rate that falls step by step, and a head that starts at "
+        "sharpness 10, not 1.",
         "lambda is judged with all sums so far, until they are 1000 rows, and then kept; the published rule (preset paper) fits "
         "the newest task alone and often picks one far too small.",
         "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",

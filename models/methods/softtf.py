@@ -51,6 +51,7 @@ G_BLOCKS = 2
         "Shared prompts learnt in every task change the answers about old tasks; learnt in the first task and then frozen "
         "they do not, and what lies below the masks is encoded once again through them.",
         "Gradient id looks at two classes at least, per photo, with no prompts of other tasks mixed in.",
+        "Only classes seen so far can be answered; in public code the drawn rows of later ones compete.",
     ),
     identity=True,
     presets={
