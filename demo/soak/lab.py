@@ -26,7 +26,7 @@ PATIENCE = 150.0
 """Seconds until what should happen counts as not happening."""
 OVER = ("finished", "failed", "stopped")
 SETTINGS = {"tosca": {"epochs": 6, "batch": 2}}
-DEATHS = 3
+DEATHS = 5
 """Deaths of the worker after which the page is opened anew: it gives a worker up that keeps dying, as it should."""
 
 

@@ -6,7 +6,7 @@ something over HTTP.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from forget_me_not.demo.soak.fuse import Step
 
@@ -22,6 +22,7 @@ class Moment:
 
     doing: "train", or "inside" (a run is looked into), "edit", "upload". seen: "submitted" (the request to train was answered)
     or "step" (a client has read of the first training step). methods: trained in one training. cold: nothing is encoded yet.
+    rare: so near another one that only a long soak goes there.
     """
 
     name: str
@@ -30,7 +31,8 @@ class Moment:
     seen: str = ""
     doing: str = "train"
     methods: tuple[str, ...] = ("tosca",)
-    cold: bool = field(default=False)
+    cold: bool = False
+    rare: bool = False
 
 
 def _rename(path: str, count: int = 1, kill: bool = True) -> Step:
@@ -45,7 +47,7 @@ MOMENTS = (
     Moment("worker: while it takes the run", (_rename(STATUS),)),
     Moment("worker: as soon as the request to train is answered", kill=("worker",), seen="submitted"),
     Moment("worker: while the run's facts are written", (_rename(r"runs/\w+/run\.json$"),)),
-    Moment("worker: at the first event", (_open(EVENTS, "a"),)),
+    Moment("worker: at the first event", (_open(EVENTS, "a"),), rare=True),
     Moment("worker: while encoded photos are kept", (_rename(r"activations/\w{64}/\w+\.safetensors$"),), cold=True),
     Moment("worker: at the first training step a client sees", kill=("worker",), seen="step"),
     Moment("worker: in the middle of task 2", (_rename(STATE_0, kill=False), _open(EVENTS, "a", 12))),
@@ -57,7 +59,7 @@ MOMENTS = (
     Moment("worker: while it goes on after a death", (_rename(STATE_1), _open(STATE_0, "r"))),
     Moment("worker: between the last event and the last status", (_rename(LAST, kill=False), _rename(STATUS, 2))),
     Moment("worker: while inside.json is written", (_rename(r"/inside\.json$"),), doing="inside"),
-    Moment("worker: while the rest of inside.json is written", (_rename(r"/inside\.json$", 2),), doing="inside"),
+    Moment("worker: while the rest of inside.json is written", (_rename(r"/inside\.json$", 2),), doing="inside", rare=True),
     Moment("page: between two requests of one training", (_rename(r"/request\.json$", 2),), methods=("tosca", "simplecil")),
     Moment("page: as soon as the request to train is answered", kill=("page",), seen="submitted"),
     Moment("page: at the first training step a client sees", kill=("page",), seen="step"),
