@@ -82,7 +82,7 @@ function newCard(id) {
   if (name.contentEditable !== 'plaintext-only') name.contentEditable = 'true';
   name.onkeydown = event => { if (event.key === 'Enter') { event.preventDefault(); name.blur(); } if (event.key === 'Escape') { name.textContent = pretty(nameOf(id)); name.blur(); } };
   name.onblur = () => { const wanted = name.textContent.trim(), old = nameOf(id); if (wanted && wanted !== pretty(old)) edit('rename_class', {class: id, name: wanted}); else name.textContent = pretty(old); };
-  const act = (icons, label, run) => h('button', {type: 'button', onclick: run}, icon(icons), label);
+  const act = (icons, label, run) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: run}, icon(icons), h('span', {}, label));
   const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
     h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.below'), h('div.quality'), h('div.classgate'),
     h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), h('button.bin', {type: 'button', title: t('data.delete_class'), dataset: {do: 'delete'}, onclick: () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))})}, icon('trash'))));

@@ -8,7 +8,7 @@ export const time = seconds => seconds >= 90 ? t('strip.minutes', {n: Math.round
 
 export function drawQueue(card) {
   card.hidden = !store.waiting.length;
-  fill(card, store.waiting.map(one => [one.training, one.place, one.held, one.wait === null ? null : time(one.wait)]), () => [h('h3', {}, t('queue.title')), h('ul.others', {}, store.waiting.map(line))]);
+  fill(card, store.waiting.map(one => [one.training, one.place, one.held, one.wait === null ? null : time(one.wait)]), () => [h('h3', {}, t('queue.title')), h('ul.waitlist', {}, store.waiting.map(line))]);
 }
 
 function line(one) {

@@ -71,11 +71,14 @@ async function followRuns() {
   for (const info of wanted.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
   const place = run => (store.cards ?? []).findIndex(card => card.name === run.method), order = [...store.runs.keys()].join();
   store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
-  const shown = store.runs.has(picked) ? picked : [...store.runs.values()].find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
+  const shown = store.runs.has(picked) ? picked : newestFirst([...store.runs.values()]).find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
   const news = shown !== store.shown || order !== [...store.runs.keys()].join() || before !== JSON.stringify([[...mates], waiting]);
   Object.assign(store, {mates, waiting, shown});
   if (news) changed();
 }
+
+/** The runs of the newest training before those of methods it has not. */
+const newestFirst = runs => { const last = Math.max(...runs.map(run => run.created ?? 0)); return [...runs.filter(run => run.created === last), ...runs]; };
 
 /** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart, `names` are its tasks'. */
 let guests = [];
