@@ -257,14 +257,14 @@ async def _json(request: Request) -> dict[str, Any]:
     return asked
 
 
-async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES, limit: int = IMAGE_BYTES) -> None:
-    """Streams the request's body into `path`: an image of up to `limit` bytes, a zip of up to `most`.
+async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES, limit: int = 0) -> None:
+    """Streams the request's body into `path`: an image of up to `limit` bytes (0: IMAGE_BYTES), a zip of up to `most`.
 
     Problems: upload_big, upload_empty, disk_full.
     """
     said = request.headers.get("content-length", "")
     room_for(session.home, int(said) if said.isdigit() else 0)
-    name, size = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0
+    name, size, limit = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0, limit or IMAGE_BYTES
     try:
         with open(path, "wb") as file:
             async for part in request.stream():
