@@ -142,6 +142,23 @@ class Tab:
         """Waits until an expression is true in the page."""
         self.page.wait_for_function(what, timeout=seconds * 1000)
 
+    def barriers(self, theme: str = "") -> list[str]:
+        """What axe-core finds serious or critical in the page as it stands, but for Gradio's own (tests/axe_known.json)."""
+        axe = pytest.importorskip("axe_playwright_python.base")
+        if theme:
+            self.page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
+            self.page.wait_for_timeout(300)  # colours glide
+        self.page.evaluate(axe.AXE_SCRIPT)
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(said => said.violations)")
+        known = json.loads((ROOT / "tests" / "axe_known.json").read_text())
+        told = []
+        for rule, node in ((one["id"], node) for one in found for node in one["nodes"]):
+            place = " ".join(map(str, node["target"]))
+            gradios = any(one["rule"] == rule and one["selector"] in place for one in known)
+            if node["impact"] in ("serious", "critical") and not gradios:
+                told.append(f"{rule}: {place} {' '.join(node['failureSummary'].split())[:240]}")
+        return told
+
     def clean(self) -> None:
         """Nothing went wrong in the browser, and nobody else was asked for anything."""
         assert [error for error in self.errors if not self.forgiven.search(error)] == []
