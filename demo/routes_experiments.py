@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 
 from forget_me_not.demo import experiments as ready, experiments_said
-from forget_me_not.demo.disk import read_json
 from forget_me_not.demo.experiments import Experiment, Shape, Variant
 from forget_me_not.demo.project import Project, request
 from forget_me_not.demo.routes import _fresh, _json
@@ -21,7 +20,8 @@ from forget_me_not.demo.words import fill, words
 
 TEST_SHARE = 1 / 3
 """Share of a class's photos that is tested on (models/stream.plan)."""
-Known = tuple[str, Mapping[str, Any]]
+Line = Mapping[str, Any]
+"""A run as Session.runs tells it."""
 
 
 def routes(session: Session) -> APIRouter:
@@ -31,7 +31,8 @@ def routes(session: Session) -> APIRouter:
     @api.get("/projects/{pid}/experiments")
     def known(pid: str, lang: str = "en") -> Any:
         project = session.project(pid)
-        return _fresh({"experiments": [about(session, shelf, project, one, words(lang)) for one in ready.EXPERIMENTS]})
+        told, work = session.runs(project), photos(project)
+        return _fresh({"experiments": [about(session, shelf, one, told, work, words(lang)) for one in ready.EXPERIMENTS]})
 
     @api.post("/projects/{pid}/experiments")
     async def start(pid: str, asked: Request) -> Any:
@@ -59,20 +60,21 @@ def begin(session: Session, project: Project, experiment: Experiment) -> list[st
     return session.launch(project, asked_for)
 
 
-def about(session: Session, shelf: Shelf, project: Project, experiment: Experiment, said: Mapping[str, str]) -> dict[str, Any]:
-    """An experiment as the page shows it: words, cost, and how its newest training on this project stands."""
+def about(session: Session, shelf: Shelf, experiment: Experiment, told: Sequence[Line], work: tuple[list[int], list[int]],
+          said: Mapping[str, str]) -> dict[str, Any]:  # fmt: skip
+    """An experiment as the page shows it: words, cost for this work, and how its newest training among the runs told stands."""
     shape = shape_of(session)
     variants = experiment.make(shape)
     sizes = [ready.module_bytes(one, shape) for one in variants]
     equal = len(sizes) > 1 and max(sizes) <= (1 + experiments_said.SAME) * min(sizes) and len({v.method for v in variants}) > 1
-    train, test = photos(project)
+    train, test = work
     return {
         "name": experiment.name, "title": said[f"experiments.{experiment.name}.title"],
         "asks": said[f"experiments.{experiment.name}.asks"], "routes": experiment.routes, "equal": equal,
         "within": max(sizes) / min(sizes) - 1, "seconds": ready.seconds(variants, shape, train, test) if train else None,
         "variants": [{"name": one.name, "method": one.method, "label": label(experiment, one, said), "bytes": size}
                      for one, size in zip(variants, sizes, strict=True)],
-        "last": outcome(session, shelf, experiment, newest(session, project, experiment), variants, said),
+        "last": outcome(session, shelf, experiment, newest(told, experiment), variants, said),
     }  # fmt: skip
 
 
@@ -90,34 +92,27 @@ def photos(project: Project) -> tuple[list[int], list[int]]:
     return [round(n * (1 - TEST_SHARE)) for n in whole], [round(n * TEST_SHARE) for n in whole]
 
 
-def newest(session: Session, project: Project, experiment: Experiment) -> list[Known]:
-    """(run, request) of every run of the experiment's newest training in this project; [] before the first."""
-    found: list[Known] = []
-    for rid in reversed(project.data["runs"]):
-        asked = read_json(session.home / "runs" / rid / "request.json")
-        if not isinstance(asked, dict) or asked.get("experiment") != experiment.name:
-            continue
-        if found and asked["training"] != found[0][1]["training"]:
-            break
-        found.append((rid, asked))
-    return found[::-1]
+def newest(told: Sequence[Line], experiment: Experiment) -> list[Line]:
+    """The runs of the experiment's newest training, in the order they were asked for; [] before the first."""
+    mine = [one for one in told if one["experiment"] == experiment.name]
+    return [one for one in mine if one["training"] == mine[-1]["training"]]
 
 
-def outcome(session: Session, shelf: Shelf, experiment: Experiment, runs: Sequence[Known], variants: Sequence[Variant],
+def outcome(session: Session, shelf: Shelf, experiment: Experiment, runs: Sequence[Line], variants: Sequence[Variant],
             said: Mapping[str, str]) -> dict[str, Any] | None:  # fmt: skip
     """{"state", "done", "of", "runs", "rows", "say"} of a training: "queued", "running", "failed" or "finished"; None of none."""
     if not runs:
         return None
-    standing = [session.status(rid)["status"] for rid, _ in runs]
+    standing = [one["status"] for one in runs]
     going = [one for one in standing if one in UNFINISHED]
     done = standing.count("finished")
     state = "queued" if set(standing) == {"queued"} else "running" if going else "finished" if done == len(runs) else "failed"
-    found = {"state": state, "done": done, "of": len(runs), "training": runs[0][1]["training"], "rows": [], "say": "",
-             "runs": [rid for rid, _ in runs]}  # fmt: skip
+    found = {"state": state, "done": done, "of": len(runs), "training": runs[0]["training"], "rows": [], "say": "",
+             "runs": [one["id"] for one in runs]}  # fmt: skip
     if state != "finished":
         return found
     order, named = [one.name for one in variants], {one.name: label(experiment, one, said) for one in variants}
-    made = {asked.get("variant"): (rid, result) for (rid, asked) in runs for result in shelf.of([rid])}
+    made = {one["variant"]: (one["id"], result) for one in runs for result in shelf.of([one["id"]])}
     lines = experiments_said.lines(
         experiment, [(named[name], made[name][1], session.home / "runs" / made[name][0]) for name in order if name in made], said
     )
