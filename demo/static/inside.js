@@ -51,6 +51,8 @@ export const stateOf = (at, time = view.time) => { const says = saidOf(at, time)
 /** The figures of the moment shown. */
 export const frameNow = () => { const frame = view.figures.frames[view.time]; return view.how === 'published' && frame.published ? frame.published : frame.photo; };
 export const percent = value => value === null || value === undefined ? '–' : `${(100 * value).toFixed(1)}%`;
+/** Share of all photos asked that the newest of `rows` of [right, total] has right. */
+export const shareOf = rows => { const row = rows.at(-1); return row.reduce((sum, [right]) => sum + right, 0) / Math.max(1, row.reduce((sum, [, all]) => sum + all, 0)); };
 export const moveTo = time => { stop(); view.time = time; changed(); };
 
 /** Another run: the moment, the way modules are chosen and the column asked about stay, so that methods can be compared. */
