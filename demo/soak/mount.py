@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 def allowed() -> bool:
     """Whether it is worth trying: only root on Linux may mount, and not in every container."""
-    return sys.platform == "linux" and os.geteuid() == 0
+    return sys.platform == "linux" and os.geteuid() == 0 and shutil.which("mount") is not None
 
 
 @contextlib.contextmanager
