@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from forget_me_not.demo.cli import bench_routers
 from forget_me_not.models import registry
 from forget_me_not.models.core import Batch, Samples, Stream, Task, TestedTask, rng_for
 from forget_me_not.models.encoder import FeatureTable
@@ -81,3 +82,13 @@ def test_the_best_is_the_one_with_the_highest_accuracy_and_views_are_no_candidat
     assert oracle.routing == 1.0
     assert "views" not in {one.router.family for one in found}
     assert best.than_joint.mean == pytest.approx(best.accuracy.mean - (heard.joint.argmax(1) == heard.y).float().mean().item())
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_the_table_prints_every_router_tried_with_an_interval_where_there_is_one(heard, capsys, seeds):
+    found = [routers.tried(one, [heard] * seeds) for one in [*routers.modules_alone(), routers.ORACLE]]
+    bench_routers._print(found, {id(one.router): one for one in found})
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["family", "router", "chosen"]
+    assert len(lines) == len(found) == 9
+    assert all(("±" in line) == (seeds > 1) for line in lines)

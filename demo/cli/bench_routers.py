@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from forget_me_not.demo.cli.tables import aligned
 from forget_me_not.demo.cli.words import tell
 
 if TYPE_CHECKING:
+    from forget_me_not.models.encoder import Encoder
+    from forget_me_not.models.images import ImageSet
     from forget_me_not.models.suites.routers import Heard, Tried
 
 
@@ -23,8 +26,9 @@ def main(options: argparse.Namespace) -> int:
     from forget_me_not.models.suites import routers
 
     torch.set_num_threads(1)
-    chosen, reported = (list(_heard(options, seeds_of(seeds), held)) for seeds, held in (
-        (options.choose, True), (options.seeds, False)))  # fmt: skip
+    data, source = _photos(options)
+    chosen = list(_heard(data, source, seeds_of(options.choose), True))
+    reported = list(_heard(data, source, seeds_of(options.seeds), False))
     found = sorted((routers.tried(one, chosen) for one in routers.candidates()), key=lambda one: -one.accuracy.mean)
     tests = {id(one.router): routers.tried(one.router, reported) for one in found}
     print(f"Chosen on seeds {options.choose}, training photos held out; judged on seeds {options.seeds}, test photos.")
@@ -40,17 +44,21 @@ def main(options: argparse.Namespace) -> int:
     return int(not same)
 
 
-def _heard(options: argparse.Namespace, seeds: Sequence[int], held: bool) -> Iterator[Heard]:
-    from forget_me_not.models import stream
+def _photos(options: argparse.Namespace) -> tuple[ImageSet, Encoder]:
     from forget_me_not.models.backbone import create
     from forget_me_not.models.cache import Cache
     from forget_me_not.models.encoder import Encoder
-    from forget_me_not.models.suites import routers
-    from forget_me_not.models.suites.cut import Protocol, cut
 
     folder = suites.images_of(options)
     data = photos([str(folder / "caltech24" if (folder / "caltech24").is_dir() else folder)])
-    source = Encoder(create("starter", device="cpu"), data, Cache(suites.cache()))
+    return data, Encoder(create("starter", device="cpu"), data, Cache(suites.cache()))
+
+
+def _heard(data: ImageSet, source: Encoder, seeds: Sequence[int], held: bool) -> Iterator[Heard]:
+    from forget_me_not.models import stream
+    from forget_me_not.models.suites import routers
+    from forget_me_not.models.suites.cut import Protocol, cut
+
     for seed in seeds:
         tasks = stream.build(cut(Protocol("routers"), data, seed), source)
         yield routers.listen(routers.held_out(tasks, seed) if held else tasks, seed)
@@ -66,7 +74,8 @@ def _print(lines: Sequence[Tried], tests: dict[int, Tried]) -> None:
                 share(test.routing), f"{test.bytes / 1e3:,.0f} kB"]  # fmt: skip
 
     def less(one: Tried) -> str:
-        return f"{signed(one.than_joint.mean)} ± {share(one.than_joint.half)}"
+        half = one.than_joint.half
+        return signed(one.than_joint.mean) + ("" if math.isnan(half) else f" ± {share(half)}")  # one seed has no interval
 
     head = ["family", "router", "chosen by", "minus joint", "test", "minus joint", "right module", "statistics"]
     print(*aligned([head, *map(cells, lines)], left=2), sep="\n", flush=True)
