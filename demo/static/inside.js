@@ -136,6 +136,7 @@ function drawSwitch(switcher, leak) {
   fill(switcher, [view.how, honest, leaky], () => segmented(t('inside.switch'), [['photo', t('inside.per_photo', {percent: percent(honest)})], ['published', t('inside.as_published', {percent: percent(leaky)})]], view.how, value => { view.how = value; changed(); }, 'inside-how'));
   tell(leak, view.how === 'photo' ? t('inside.no_leak') : t('inside.leak', {batch: BATCH, gain: (100 * (leaky - honest)).toFixed(1)}));
 }
+const tell = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 
 function stop() { clearInterval(view.timer); view.timer = 0; }
 function play(total) {

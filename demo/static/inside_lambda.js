@@ -22,7 +22,7 @@ export function mountLambda(card) {
   return () => {
     if (panel.run !== view.run.id) { panel.run = view.run.id; panel.grids.delete('own'); itsOwn(view.run.project); look(); }
     const grid = panel.grids.get(panel.source), ready = grid && grid.rows?.some(row => row.accuracy);
-    fill(sources, [panel.source, panel.packs], () => panel.packs?.length ? segmented(t('lambda.source'), [['own', t('lambda.own')], ...panel.packs.map(one => [one.name, one.title])], panel.source, pick, 'lambda-source') : []);
+    fill(sources, [panel.source, panel.packs], () => panel.packs?.length ? segmented(t('lambda.source'), [['own', t('lambda.own')], ...panel.packs.map(one => [one.name, one.title])], panel.source, pickSource, 'lambda-source') : []);
     fill(state, [panel.source, grid?.state ?? null, grid?.done ?? 0, grid?.problem ?? null, panel.busy], () => grid ? drawState(grid) : []);
     charts.hidden = !ready;
     if (!ready) return;

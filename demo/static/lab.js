@@ -31,7 +31,7 @@ window.Lab = {
     views[name](root);
     openIntoData();
     redrawWhenSeen(root);
-    if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(startTabs, 0); }
+    if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(() => { startTabs(); startLessons(); }, 0); }
   },
 };
 /** A view whose scripts come when its tab is first opened: nobody waits for them before. */
