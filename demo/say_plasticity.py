@@ -39,16 +39,21 @@ def say_heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str]) -> 
 
 
 def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] | None:
-    """{"head", "lines", "end"}: what the last tasks came to. None before all arms have learnt two tasks."""
+    """{"head", "lines", "end"}: what the last tasks came to. None before all arms have learnt two tasks.
+
+    found: "gap", "no_gap" or "better" of the first plain way beside a fresh network, None without one; tried, helped: how many
+    other ways ran beside a plain one, and how many of them did clearly better.
+    """
     found = finding(arms)
     if found is None:
         return None
     titles = {arm.name: title_of(arm, words) for arm in arms}
     numbers = {"count": found.count, "tasks": found.tasks}
     over = {"over": fill(words["plastic.over_many" if found.count > 1 else "plastic.over_one"], numbers)}
-    lines = []
+    lines, kinds = [], []
     for plain, fresh, gap in found.gaps:
         key = "gap" if gap >= LEAST else "better" if gap <= -LEAST else "no_gap"
+        kinds.append(key)
         lines.append(fill(words[f"plastic.found_{key}"], {
             **over, "plain": titles[plain], "fresh": titles[fresh], "late": percent(found.late[plain]),
             "held": percent(found.late[fresh]), "points": points(abs(gap)), "least": points(LEAST)}))  # fmt: skip
@@ -70,7 +75,9 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     groups = {arm.card["group"] for arm in arms}
     if "arrow" in groups and "control" not in groups:
         lines.append(words["plastic.no_control"])
-    return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], **numbers}
+    helped = sum(gain >= LEAST for _, _, gain, _ in found.closed)
+    return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], "found": kinds[0] if kinds else None,
+            "tried": len(found.closed), "helped": helped, **numbers}  # fmt: skip
 
 
 def points(value: float) -> str:
