@@ -126,7 +126,9 @@ def _cells(line: Line, less: Spread | None) -> list[str]:
 
 
 def share(value: float) -> str:
-    """0.8834 -> ".883"; 1 -> "1.000"."""
+    """0.8834 -> ".883"; 1 -> "1.000"; "" for no number."""
+    if math.isnan(value):
+        return ""
     return f"{value:.3f}".removeprefix("0") if value >= 0 else "-" + share(-value)
 
 
