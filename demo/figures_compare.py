@@ -21,13 +21,15 @@ ANCHOR = {"right": "left", "left": "right", "centre": "center"}
 MARKER = {"line-ew": "line-ew-open"}
 
 
-def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str], picked: str = "") -> dict[str, Any]:
+def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str], picked: str = "",
+          hints: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:  # fmt: skip
     """x: learns, the mean of R[t][t]; y: keeps, 1 - forgetting. The dashed line ends as well as the bound.
 
-    picked: key of the row that wears the one strong colour.
+    picked: key of the row that wears the one strong colour. hints: estimates (see estimates.of), as hollow marks.
     """
     on = [(row, _mean(row)) for row in board if not row.bound and row.points]
-    xs, ys = ranges([point for row, mean in on for point in (mean, *((x, y) for _, x, y in row.points))])
+    xs, ys = ranges([point for row, mean in on for point in (mean, *((x, y) for _, x, y in row.points))]
+                    + [(one["learns"], one["keeps"]) for one in hints])  # fmt: skip
     data: list[dict[str, Any]] = []
     for row, (x, y) in on:
         symbol, chosen = MARKER.get(glyph(row.method)[1], glyph(row.method)[1]), row.key == picked
@@ -39,6 +41,7 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
                      "customdata": [hover(row, x, y, words, titles)], "hovertemplate": "%{customdata}<extra></extra>",
                      "marker": {"size": 17, "symbol": symbol, "color": "@brand" if chosen else "@ink",
                                 "line": {"width": 0 if symbol == "x" else 2, "color": "@card"}}})  # fmt: skip
+    data += [_hint(one, words) for one in hints]
     line, words_of_it = bound_line(board, xs, ys, words, titles)
     notes = [_label(name, at, place, row.key == picked) for row, name, at, place in placed(on, titles, xs, ys, line)]
     notes += [note(words["compare.corner_both"], xref="paper", yref="paper", x=1, y=1, xanchor="right", yanchor="bottom"),
@@ -50,6 +53,17 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
         "yaxis": axis(range=list(ys), tickformat=".0%", nticks=7, title=_title(words["compare.axis_keeps"])),
     }
     return {"data": line + data, "layout": layout}
+
+
+def _hint(one: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    """A hollow mark: where recorded runs on other photos ended."""
+    symbol = glyph(one["method"])[1]
+    said = fill(words["compare.hover_estimate"], {"method": _safe(one["title"]), "learns": percent(one["learns"]),
+                                                  "keeps": percent(one["keeps"]), "seeds": one["seeds"]})  # fmt: skip
+    return {"type": "scatter", "mode": "markers", "x": [one["learns"]], "y": [one["keeps"]], "cliponaxis": False,
+            "customdata": [said], "hovertemplate": "%{customdata}<extra></extra>",
+            "marker": {"size": 15, "symbol": symbol if symbol.endswith("open") else f"{symbol}-open", "color": "@ink-3",
+                       "line": {"width": 2}}}  # fmt: skip
 
 
 def _mean(row: Row) -> tuple[float, float]:

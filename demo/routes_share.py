@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from forget_me_not.demo import claims, compare, figures_compare
+from forget_me_not.demo import claims, compare, estimates, figures_compare
 from forget_me_not.demo.disk import explained, read_json, room_for
 from forget_me_not.demo.project import Project
 from forget_me_not.demo.routes import VERSION
@@ -35,9 +35,10 @@ def routes(session: Session) -> APIRouter:
         return shelf.of(list(project.data["runs"]))
 
     @api.get("/projects/{pid}/compare")
-    def compared(pid: str, lang: str = "en", stream: str = "", picked: str = "") -> Any:
+    def compared(pid: str, lang: str = "en", stream: str = "", picked: str = "", aim: bool = False) -> Any:
         project = session.project(pid)
-        return _fresh(board(session, project, results(project), lang, stream, picked[:4000]) | fmn.size_of(project, shelf))
+        said = board(session, project, results(project), lang, stream, picked[:4000], aim)
+        return _fresh(said | fmn.size_of(project, shelf))
 
     @api.get("/claims")
     def claimed(lang: str = "en") -> Any:
@@ -105,17 +106,22 @@ def routes(session: Session) -> APIRouter:
     return api
 
 
-def board(session: Session, project: Project, found: list[Result], lang: str, stream: str, picked: str) -> dict[str, Any]:
-    """All that the Compare tab draws: the sets of photos and tasks, the rows of one of them, the plane, and the sentences."""
+def board(session: Session, project: Project, found: list[Result], lang: str, stream: str, picked: str,
+          aim: bool = False) -> dict[str, Any]:  # fmt: skip
+    """All that the Compare tab draws: the sets of photos and tasks, the rows of one of them, the plane, and the sentences.
+
+    aim: the plane also shows where methods not trained yet may land.
+    """
     said, named = words(lang), titles(session, lang)
     unfinished = sum(session.status(rid)["status"] in ("queued", "running", "paused") for rid in project.data["runs"][-64:])
     start = {"project": project.id, "streams": compare.streams(found), "unfinished": unfinished}
     if not found:
-        return start | {"stream": None, "rows": [], "figure": None, "say": {"board": "", "plane": ""}}
+        return start | {"stream": None, "estimates": [], "rows": [], "figure": None, "say": {"board": "", "plane": ""}}
     chosen = _stream(found, stream)
     rows = compare.rows(found, chosen, _bounds(session))
-    figure = figures_compare.plane(rows, said, named, picked) if any(r.points and not r.bound for r in rows) else None
-    return start | {"stream": chosen, "rows": [compare.as_json(row, named) for row in rows], "figure": figure,
+    hints = estimates.of(rows, named) if aim else []
+    figure = figures_compare.plane(rows, said, named, picked, hints) if any(r.points and not r.bound for r in rows) else None
+    return start | {"stream": chosen, "estimates": hints, "rows": [compare.as_json(row, named) for row in rows], "figure": figure,
                     "say": {"board": compare.say(rows, said, named), "plane": compare.say_plane(rows, said, named)}}  # fmt: skip
 
 

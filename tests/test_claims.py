@@ -1,10 +1,11 @@
 """Claims: verdicts by hand, every claim in words, and kept verdicts that are those of the results beside them."""
 
 import json
+import re
 
 import pytest
 
-from forget_me_not.demo import claims as table
+from forget_me_not.demo import claims as table, estimates
 from forget_me_not.demo.words import LANGUAGES
 from forget_me_not.models.registry import cards
 from forget_me_not.models.suites import claims, runner
@@ -74,3 +75,17 @@ def test_kept_verdicts_are_those_of_the_kept_results():
     rows = json.loads(figures.read_text())["rows"] if figures.exists() else []
     told = claims.judge(runner.results(RESULTS), packs, rows)
     assert json.loads(table.KEPT.read_text()) == told, "bring them up to date with: python app.py bench claims"
+
+
+def test_estimates_are_means_of_default_runs_and_only_of_learners():
+    found = [run("tosca", s, 0.8, learning_accuracy=0.9 + s / 100, forgetting=0.1) for s in (0, 2)]
+    found += [run("tosca", 1, 0.1, learning_accuracy=0.1, forgetting=0.1) | {"title": "tosca · published"}, run("joint", 1, 0.9)]
+    told = claims.estimates(found, {"protocol": "p", "claims": []})
+    assert told == {"photos": "p", "methods": {"tosca": {"learns": 0.91, "keeps": 0.9, "seeds": 2}}}
+    assert json.loads(estimates.KEPT.read_text()) == claims.estimates(runner.results(RESULTS))
+    assert all(row["learns"] and row["title"] for row in estimates.of([], {}))
+
+
+def test_the_table_of_the_readme_is_that_of_the_verdicts():
+    readme = (RESULTS.parents[2] / "README.md").read_text("utf-8")
+    assert re.search(r"<!-- claims:[^\n]*-->\n(.*?)<!-- /claims -->", readme, re.S)[1] == table.markdown(), "python app.py bench claims"

@@ -51,8 +51,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _claims() -> int:
-    """Judges every claim by what lies in assets/results, keeps the verdicts there and prints the README's table."""
-    from forget_me_not.demo import claims as table
+    """Judges every claim by what lies in assets/results, keeps verdicts and estimates there and prints the README's table."""
+    from forget_me_not.demo import claims as table, estimates
     from forget_me_not.models.disk import write_json
     from forget_me_not.models.suites import claims, runner
 
@@ -60,7 +60,9 @@ def _claims() -> int:
     figures = table.KEPT.with_name("plasticity.json")
     packs = {path.parent.name: json.loads(path.read_text("utf-8")) for path in results.parents[1].glob("packs/*/lambda.json")}
     rows = json.loads(figures.read_text("utf-8"))["rows"] if figures.exists() else []
-    write_json(table.KEPT, claims.judge(runner.results(results), packs, rows))
+    found = runner.results(results)
+    write_json(table.KEPT, claims.judge(found, packs, rows))
+    write_json(estimates.KEPT, claims.estimates(found))
     print(table.markdown(), end="")
     return 0
 

@@ -8,7 +8,7 @@ import {changed, show, store, subscribe} from './store.js';
 import {current, goTo} from './tabs.js';
 import {speak, trouble} from './toast.js';
 
-const state = {answer: null, project: null, stream: '', picked: '', key: '', asking: false, stale: true, drawn: null};
+const state = {answer: null, project: null, stream: '', picked: '', key: '', asking: false, stale: true, drawn: null, aim: false};
 /** What the leaderboard shows now, as it came from the server. */
 export const boardShown = () => state.answer;
 const number = (value, digits = 1) => value === null || value === undefined ? null : (100 * value).toFixed(digits);
@@ -17,7 +17,7 @@ const label = row => row.note ? `${row.title} · ${row.note}` : row.title;
 
 export function mountCompare(root) {
   const which = h('div.which.sets'), plane = frame(450, t('compare.plane'), () => planeTable()), board = h('article.card', {id: 'leaderboard'}), share = h('article.card', {id: 'share'}), claims = h('article.card', {id: 'claims'});
-  const planeCard = h('article.card', {id: 'chart-plane'}, title(t('compare.plane'), t('compare.plane_sub')), plane.parts);
+  const planeCard = h('article.card', {id: 'chart-plane'}, title(t('compare.plane'), t('compare.plane_sub')), plane.parts, aimFold(plane.plot));
   const both = h('div.two.plane-row', {}, planeCard, board), empty = h('article.card.note-card', {id: 'nothing-to-compare'});
   root.replaceChildren(which, both, empty, share, claims);
   claims.append(title(t('claims.title'), t('claims.sub')), claimsFold());
@@ -45,6 +45,19 @@ export function mountCompare(root) {
   setInterval(() => { if (current() === 'compare' && !document.hidden && (state.stale || state.answer?.unfinished)) refresh(); }, 2500);
 }
 
+/** A target on the plane, put up and away by one button. */
+function aimFold(plot) {
+  const box = h('div.aimbox'), button = h('button.btn.ghost', {type: 'button', id: 'aim', 'aria-pressed': 'false', onclick: toggle}, t('aim.toggle'));
+  let away = null;
+  async function toggle() {
+    state.aim = !state.aim; state.stale = true;
+    button.setAttribute('aria-pressed', String(state.aim)); button.textContent = t(state.aim ? 'aim.stop' : 'aim.toggle');
+    await refresh();
+    try { if (state.aim) away = (await import('./lazy/aim.js')).mountAim(plot, box, () => state.answer); else { away?.(); away = null; } } catch (error) { trouble(error); }
+  }
+  return h('div.aimrow', {}, button, box);
+}
+
 /** The papers' claims: fetched when somebody opens them. */
 function claimsFold() {
   const box = h('div', {}, h('p.sub', {}, t('claims.loading')));
@@ -56,7 +69,7 @@ async function refresh() {
   if (!id || state.asking) return;
   state.asking = true; state.stale = false;
   try {
-    const asked = new URLSearchParams({lang, stream: state.stream, picked: state.picked}), answer = await get(`projects/${id}/compare?${asked}`);
+    const asked = new URLSearchParams({lang, stream: state.stream, picked: state.picked, aim: state.aim}), answer = await get(`projects/${id}/compare?${asked}`);
     if (id === store.project?.id && JSON.stringify(answer) !== JSON.stringify(state.answer)) state.answer = answer;
   } catch (error) { state.stale = true; if (error.status === undefined) console.error(error); } // asked again soon
   finally { state.asking = false; changed(); }

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forget_me_not.models.suites.tables import Spread, lines, paired, spread
+from forget_me_not.models.suites.tables import BOUND, Spread, lines, paired, spread
 
 LIST = Path(__file__).with_name("claims.json")
 HOLDS, FAILS, OPEN, UNTESTED, MISSING = "holds", "fails", "open", "untested", "missing"
@@ -80,3 +80,14 @@ def _figure(claim: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     low, high = row["detail"][claim["low"]], row["detail"][claim["high"]]
     verdict = HOLDS if low > claim["above"] else FAILS if high <= claim["above"] else OPEN
     return {"mean": round(row["value"], 4), "low": round(low, 4), "high": round(high, 4), "verdict": verdict}
+
+
+def estimates(results: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Means over seeds of what learners learn and keep with their default settings, on the claims' photos."""
+    protocol = (about or json.loads(LIST.read_text(encoding="utf-8")))["protocol"]
+    known = [one for one in lines(results) if one.protocol == protocol and one.title == one.method and one.title != BOUND]
+    both = ((one.method, one["learning_accuracy"], one["forgetting"]) for one in known)
+    found = {method: (learns, loses) for method, learns, loses in both if learns and loses}
+    return {"photos": protocol, "methods": {
+        name: {"learns": round(learns.mean, 4), "keeps": round(1 - loses.mean, 4), "seeds": learns.n}
+        for name, (learns, loses) in sorted(found.items())}}  # fmt: skip

@@ -66,6 +66,19 @@ def test_a_project_is_compared_taken_away_and_brought_back(lab, opened, trained,
     tab.sees("document.activeElement.matches('#leaderboard tr.you button.name')")
     tab.reads("#view-header .run", tab.text("#leaderboard tr.you button"))
 
+    # a target on the plane: moved by keys, what is nearest is named, and what was never trained can be trained
+    tab.page.click("#aim")
+    tab.page.wait_for_selector("button.aim")
+    tab.reads("#chart-plane .aimbox", "Hollow marks are estimates")
+    before = tab.page.get_attribute("button.aim", "aria-label")
+    tab.page.focus("button.aim")
+    for _ in range(4):
+        tab.page.keyboard.press("ArrowLeft")
+    tab.sees(f"document.querySelector('button.aim').getAttribute('aria-label') !== {json.dumps(before)}")
+    assert tab.text("#chart-plane .aimbox [role=status]")
+    tab.page.click("#aim")
+    tab.sees("!document.querySelector('button.aim')")
+
     # every file can be had
     name, project = saved(tab, "project.fmn")
     assert name.endswith(".fmn")
