@@ -33,6 +33,8 @@ def _said(kind: str, part: Mapping[str, Any], known: Mapping[str, str], lang: st
     values = {"mean": _signed(part["mean"]), "half": "" if part["half"] is None else f"{part['half']:.3f}", "n": part["n"]}
     if kind == "lambda":
         return fill(known["claims.lambda"], {**values, "pack": known[f"claims.pack_{part['pack']}"]}) + end
+    if part["a"] == part["b"]:  # two ways to judge the same answers
+        return fill(known["claims.leak"], values) + end
     key = "claims.one" if part["half"] is None else "claims.difference"
     return fill(known[key], {**values, "a": part["a"], "b": part["b"]}) + end
 

@@ -38,8 +38,8 @@ export async function chart(node, figure, {run = 'run', on = {}, zoom = true} = 
   for (const axis of ['xaxis', 'yaxis']) layout[axis] = {...layout[axis], fixedrange: !latest.zoom, ...node.zoomed[axis] && {range: node.zoomed[axis]}};
   Object.assign(layout, {uirevision: latest.run, height: node.offsetHeight, dragmode: latest.zoom && !touch ? 'zoom' : false});
   if (node.offsetWidth < 420 && layout.margin?.r > 100) {
-    layout.margin = {...layout.margin, r: 118, l: 44};
-    for (const one of layout.annotations ?? []) one.text = one.text.replace(/ \+\d+$/, '').replace(/^(<b>[^<]*<\/b>  .{10}).{2,}$/, '$1…');
+    layout.margin = {...layout.margin, r: 132, l: 44};
+    for (const one of layout.annotations ?? []) one.text = one.text.replace(/ \+\d+$/, '').replace(/^(<b>[^<]*<\/b>  .{9}).{2,}$/, '$1…');
   }
   await Plotly.react(node, data, layout, {responsive: true, displayModeBar: false, displaylogo: false, doubleClick: 'reset', scrollZoom: false, locale: lang});
   if (node.wired) return;
