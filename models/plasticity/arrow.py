@@ -127,8 +127,13 @@ class Arrow(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for number, group in enumerate(self.param_groups):
-            self._step(number, group)
+        given = [_given(group) for group in self.param_groups]
+        every = [g for _, grads in given for g in grads]
+        lengths = iter(torch.stack(torch._foreach_norm(every)).tolist() if every else ())  # at once: one wait, not one a group
+        for number, (params, grads) in enumerate(given):
+            length = sum(next(lengths) for _ in grads)
+            if params:
+                self._step(number, params, grads, length)
         return loss
 
     def reset_window(self) -> None:
@@ -153,15 +158,10 @@ class Arrow(torch.optim.Optimizer):
         cosines = gram / length[:, None] / length
         return float((cosines.sum() - cosines.diagonal().sum()) / (n * (n - 1)))
 
-    def _step(self, number: int, group: dict[str, Any]) -> None:
-        params = group["params"] if group["geometry"] else [p for p in group["params"] if p.grad is not None]
-        if not params or all(p.grad is None for p in params):
-            return
-        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
-        if any(g.is_sparse or g.is_complex() for g in grads):
-            raise ValueError("Arrow wants dense, real gradients")
+    def _step(self, number: int, params: list[Tensor], grads: list[Tensor], length: float) -> None:
+        group = self.param_groups[number]
         own = self.state[group["params"][0]]  # what belongs to the group is kept with its first tensor
-        if not math.isfinite(float(torch.stack(torch._foreach_norm(grads)).sum())):
+        if not math.isfinite(length):
             own["skipped"] = own.get("skipped", torch.zeros(())) + 1
             return
         if "step" not in own:
@@ -213,6 +213,17 @@ class Arrow(torch.optim.Optimizer):
         if group["norm_match"] and gain > 0:
             u, length, gain = u / gain, length / gain, 1.0
         return u, Reading(gain, max(-1.0, min(cos, 1.0)), length, n)
+
+
+def _given(group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+    """Tensors of a group that take part in a step and their gradients; none where it has no gradient at all."""
+    params = group["params"] if group["geometry"] else [p for p in group["params"] if p.grad is not None]
+    if all(p.grad is None for p in params):
+        return [], []
+    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
+    if any(g.is_sparse or g.is_complex() for g in grads):
+        raise ValueError("Arrow wants dense, real gradients")
+    return params, grads
 
 
 def _raw(grads: list[Tensor], states: list[dict], step: float, group: dict[str, Any]) -> list[Tensor]:
