@@ -14,6 +14,7 @@ export function mountCloud(card, askAt) {
   const choose = h('div.choose'), note = h('p.fine'), hover = h('div.hovercard', {hidden: true, role: 'status'}), ring = h('span.ringmark', {hidden: true}), cloud = frame(470, t('inside.cloud'), table);
   const map = pointMap(cloud.plot, {name: t('inside.cloud_keys'), near: (at, x, y) => at === null ? hide() : showPhoto(at, x, y, card, cloud.plot, hover, ring), pick: askAt}), hide = () => { hover.hidden = ring.hidden = true; };
   cloud.plot.removeAttribute('role');
+  new ResizeObserver(changed).observe(cloud.plot);  // a canvas does not redraw itself when a phone is turned
   card.replaceChildren(title(t('inside.cloud'), t('inside.cloud_sub')), choose, cloud.parts[0], hover, ring, ...cloud.parts.slice(1), note);
   let painted = null;
   return () => {
