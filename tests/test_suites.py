@@ -212,6 +212,10 @@ def test_a_cluster_that_loses_a_worker_finishes_the_suite(backend, photos, tmp_p
     assert found[jobs[0].file]["correct"] == alone["correct"]
 
 
+TASKS = ("ray::_told", "ray::IDLE")
+"""What Ray's workers are called; its agents are not to be killed, the node would go with them."""
+
+
 @contextlib.contextmanager
 def cluster(backend):
     """(address, how to ask for the workers' process ids) of two workers on this machine."""
@@ -223,7 +227,6 @@ def cluster(backend):
     ray = pytest.importorskip("ray", reason="needs the extra [ray]")
     ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
     try:
-        names = ["cmdline"]
-        yield "", lambda: [p.pid for p in psutil.process_iter(names) if p.info["cmdline"] and "ray::" in p.info["cmdline"][0]]
+        yield "", lambda: [p.pid for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [""])[0].startswith(TASKS)]
     finally:
         ray.shutdown()
