@@ -88,4 +88,5 @@ def test_estimates_are_means_of_default_runs_and_only_of_learners():
 
 def test_the_table_of_the_readme_is_that_of_the_verdicts():
     readme = (RESULTS.parents[2] / "README.md").read_text("utf-8")
-    assert re.search(r"<!-- claims:[^\n]*-->\n(.*?)<!-- /claims -->", readme, re.S)[1] == table.markdown(), "python app.py bench claims"
+    told = re.search(r"<!-- claims:[^\n]*-->\n(.*?)<!-- /claims -->", readme, re.S)[1]
+    assert told == table.markdown(), "bring it up to date with: python app.py bench claims"
