@@ -88,30 +88,27 @@ export const dot = task => h(`span.dot.${hueOf(task)}`, {}, String(task + 1));
 export const title = (heading, sub, right = null) => h('header.head', {}, h('div', {}, h('h3', {}, heading), sub ? h('p.sub', {}, sub) : null), right);
 export const pretty = name => String(name).replace(/_/g, ' ');
 
+/** What the keys do in a group of radio buttons: arrows go to the next one, round and round, and choose it. */
+const stepping = buttons => event => {
+  const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+  if (!step || event.altKey) return;
+  event.preventDefault();
+  const next = buttons[(buttons.indexOf(event.target.closest('[role=radio]')) + step + buttons.length) % buttons.length];
+  next.focus(); next.click();
+};
+
 /** A radio group that looks like one control: arrows move, the chosen one is told to `choose`. */
 export function segmented(label, options, chosen, choose, name = label) {
   const buttons = options.map(([value, text, extra]) => h('button', {
     type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: value === chosen ? 0 : -1, title: extra ?? null, dataset: {focus: `${name}-${value}`, value},
     onclick: () => choose(value),
   }, text));
-  return h('div.seg', {role: 'radiogroup', 'aria-label': label, onkeydown: event => {
-    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    const next = buttons[(buttons.indexOf(event.target.closest('[role=radio]')) + step + buttons.length) % buttons.length];
-    next.focus(); next.click();
-  }}, buttons);
+  return h('div.seg', {role: 'radiogroup', 'aria-label': label, onkeydown: stepping(buttons)}, buttons);
 }
 
 /** A radio group of our own looks: arrows move, a click or Space chooses. */
 export function radios(label, options, chosen, pick, name, look) {
   const at = Math.max(0, options.findIndex(([value]) => value === chosen));
   const buttons = options.map(([value, inside], n) => h(`button.${name}`, {type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: n === at ? 0 : -1, dataset: {focus: `${name}-${value}`, value: String(value)}, onclick: () => pick(value)}, inside));
-  return h(`div.${look}`, {role: 'radiogroup', 'aria-label': label, onkeydown: event => {
-    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
-    if (!step || event.altKey) return;
-    event.preventDefault();
-    const next = buttons[(buttons.indexOf(event.target.closest('[role=radio]')) + step + buttons.length) % buttons.length];
-    next.focus(); next.click();
-  }}, buttons);
+  return h(`div.${look}`, {role: 'radiogroup', 'aria-label': label, onkeydown: stepping(buttons)}, buttons);
 }

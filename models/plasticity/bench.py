@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import psutil
 import torch
 import torch.nn.functional as F
-from scipy.stats import t as student
 from torch import nn
 
 from forget_me_not.models import engine
@@ -26,6 +25,7 @@ from forget_me_not.models.plasticity.arms import SIX, arm, learner
 from forget_me_not.models.plasticity.arrow import Arrow
 from forget_me_not.models.plasticity.measures import SAMPLED, Gradients, of_reference, of_representations, of_weights
 from forget_me_not.models.plasticity.streams import permuted_digits
+from forget_me_not.models.suites.tables import spread
 
 TASKS = 20
 VIT_B_ATTENTION = 768 * 2304 + 2304 + 768 * 768 + 768
@@ -86,12 +86,8 @@ def learning(seeds: Sequence[int], paired: Sequence[int], tasks: int = TASKS) ->
 
 def difference(name: str, pairs: Sequence[tuple[float, float]]) -> Row:
     """Mean of a - b over pairs, with Student's 95 % interval."""
-    values = [a - b for a, b in pairs]
-    half = float("nan")
-    if len(values) > 1:
-        half = statistics.stdev(values) / math.sqrt(len(values)) * float(student.ppf(0.975, len(values) - 1))
-    mean = statistics.mean(values)
-    return judged(name, mean, low=mean - half, high=mean + half, pairs=len(values))
+    found = spread([a - b for a, b in pairs])
+    return judged(name, found.mean, low=found.low, high=found.high, pairs=found.n)
 
 
 def step_ratio(base: str, other: str, bar: str, blocks: int = 5, steps: int = 40) -> Row:

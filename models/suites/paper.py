@@ -22,7 +22,7 @@ def facts(file: Path = FACTS) -> Mapping[str, Any]:
 
 
 def suite(about: Mapping[str, Any], images: Path) -> Suite:
-    """The benchmarks whose folders lie below `images`, whole. Problems: bench_absent (no folder at all), bench_manifest."""
+    """The benchmarks whose folders lie below `images`, whole. Problems: bench_papers_absent, bench_manifest."""
     found = []
     for name, one in about["benchmarks"].items():
         if (images / one["folder"]).is_dir():

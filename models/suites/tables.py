@@ -83,17 +83,16 @@ def _numbers(values: Iterable[float | None]) -> list[float]:
     return [v for v in values if v is not None]
 
 
-def paired(results: Iterable[Mapping[str, Any]], protocol: str, a: str, b: str = BOUND, metric: str = "last_accuracy",
+def paired(results: Sequence[Mapping[str, Any]], protocol: str, a: str, b: str = BOUND, metric: str = "last_accuracy",
            metric_b: str = "") -> Spread | None:  # fmt: skip
     """a's metric minus b's on the seeds they share: the same class order, split and photos. None where they share none."""
-    found: dict[str, dict[int, float]] = {a: {}, b: {}}
-    for one in results:
-        if one["protocol"]["name"] == protocol and one["title"] in found and not one["failed"]:
-            for title, name in ((a, metric), (b, metric_b or metric)):
-                if one["title"] == title and one["metrics"].get(name) is not None:
-                    found.setdefault(f"{title} {name}", {})[one["seed"]] = one["metrics"][name]
-    first, second = found.get(f"{a} {metric}", {}), found.get(f"{b} {metric_b or metric}", {})
+    first, second = _by_seed(results, protocol, a, metric), _by_seed(results, protocol, b, metric_b or metric)
     return spread([first[s] - second[s] for s in sorted(first.keys() & second.keys())])
+
+
+def _by_seed(results: Iterable[Mapping[str, Any]], protocol: str, title: str, metric: str) -> dict[int, float]:
+    mine = (r for r in results if r["protocol"]["name"] == protocol and r["title"] == title and not r["failed"])
+    return {r["seed"]: value for r in mine if (value := r["metrics"].get(metric)) is not None}
 
 
 HEADINGS = ("", "seeds", "accuracy", "minus joint", "forgetting", "right module", "right, then", "wrong, then", "oracle",
