@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from forget_me_not.demo.whole import whole
 
 FIRST = """
 <script>
@@ -45,10 +48,6 @@ LAST = f"""
 BODY = """<p id="first" aria-hidden="true">Forget-Me-Not</p>"""
 """What is seen while Gradio starts: the name where the header will have it, gone when it has (shell.css)."""
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
 
 def styles() -> bytes:
     """All stylesheets as one: the first paint waits for one answer instead of eight."""
@@ -60,7 +59,7 @@ def styles() -> bytes:
 class EarlyHead:
     """ASGI wrapper: the page at "/" comes back with FIRST and LAST at the ends of its head, BODY before Gradio."""
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
+    def __init__(self, app: ASGIApp):
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,22 +67,13 @@ class EarlyHead:
         if scope["type"] != "http" or scope["path"].removeprefix(root) not in ("", "/"):
             await self.app(scope, receive, send)
             return
-        begun: dict[str, Any] = {}
-        parts: list[bytes] = []
-
-        async def catch(message: dict[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                begun.update(message)
-                return
-            parts.append(message.get("body", b""))
-            if message.get("more_body"):
-                return
-            body = b"".join(parts).replace(b"<head>", b"<head>" + FIRST.encode(), 1)
-            body = body.replace(b"</head>", LAST.encode() + b"</head>", 1)
-            body = body.replace(b"<gradio-app", BODY.encode() + b"<gradio-app", 1)
-            kept = [pair for pair in begun["headers"] if pair[0].lower() != b"content-length"]
-            await send({**begun, "headers": [*kept, (b"content-length", str(len(body)).encode())]})
-            await send({"type": "http.response.body", "body": body})
-
         plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-        await self.app({**scope, "headers": plain}, receive, catch)
+        await whole(self.app, {**scope, "headers": plain}, receive, send, _filled)
+
+
+def _filled(status: int, headers: MutableHeaders, body: bytes) -> bytes:
+    body = body.replace(b"<head>", b"<head>" + FIRST.encode(), 1)
+    body = body.replace(b"</head>", LAST.encode() + b"</head>", 1)
+    body = body.replace(b"<gradio-app", BODY.encode() + b"<gradio-app", 1)
+    headers["content-length"] = str(len(body))
+    return body
