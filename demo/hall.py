@@ -1,13 +1,11 @@
-"""Where the worker's runs live: the backbone as it arrives, jobs and their turns, and the commands the page may give."""
+"""Where the worker's runs live: jobs and their turns, and the commands the page may give."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import sys
-import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,11 @@ from typing import Any
 import torch
 
 from forget_me_not.demo import ask, inside, lambda_panel, plasticjobs, turns
+from forget_me_not.demo.arrival import Arrival
 from forget_me_not.demo.disk import write_json
 from forget_me_not.demo.jobs import Job
 from forget_me_not.demo.request import Request
 from forget_me_not.models import registry
-from forget_me_not.models.backbone import FrozenViT, create, random_vit
 from forget_me_not.models.cache import Cache
 from forget_me_not.models.core import Source
 from forget_me_not.models.folders import cache_folder
@@ -39,15 +37,13 @@ class Hall:
 
     def __init__(self, home: Path, say: Callable[[Mapping[str, Any]], None], backbone: str, size: int, plugins: Sequence[str]):
         torch.set_num_threads(1)
-        self.home, self.say, self.name, self.size, self.plugins = home, say, backbone, size, plugins
-        self.vit: FrozenViT | None = None
+        self.home, self.say, self.plugins = home, say, plugins
+        self.backbone = Arrival(backbone, size, say)
         self.cache = Cache(cache_folder() / "activations")
         self.jobs: dict[str, Job] = {}
         self.asked = ask.Desk()
         self.studies: dict[str, inside.Study] = {}
         self._encoders: dict[str, Source] = {}
-        self._backbone = {"state": "loading", "done": 0, "total": 0, "problem": None}
-        self._told = 0.0
         self._unsaid: dict[str, Any] = {}
         self._elsewhere: list[Path] = []
         self._asked_for = 0.0
@@ -67,7 +63,7 @@ class Hall:
             write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
         self._elsewhere = sorted((self.home / "runs").glob("*/"))
         self._take_up()
-        self.fetch()
+        self.backbone.fetch()
 
     def _take_up(self) -> None:
         """Takes runs that were left unfinished; what a worker that is about to end still holds is asked for again later."""
@@ -83,10 +79,6 @@ class Hall:
             else:
                 self._elsewhere.append(folder)
 
-    def fetch(self) -> None:
-        """Sends for the backbone in a thread of its own."""
-        threading.Thread(target=self._load, name="backbone", daemon=True).start()
-
     @property
     def busy(self) -> bool:
         """Whether some run or picture wants its next step."""
@@ -99,7 +91,7 @@ class Hall:
         """Whether only a command can bring new work."""
         waiting = any(job.unsaid for job in self.jobs.values())
         waiting = waiting or bool(self._elsewhere)
-        return self.vit is not None and not waiting and not any(study.pending for study in self.studies.values())
+        return self.backbone.vit is not None and not waiting and not any(study.pending for study in self.studies.values())
 
     def step(self) -> None:
         """One step of the run, or picture, that has had the least time."""
@@ -145,7 +137,7 @@ class Hall:
     def do(self, command: Mapping[str, Any]) -> dict[str, Any] | None:
         """Does what the page asks; Problem where it cannot."""
         action = {"ping": self._ping, "start": self._start, "run": self._run, "ask": self._ask, "inside": self._inside,
-                  "retry": self._retry, "lambda": lambda asked: lambda_panel.command(self, asked),
+                  "retry": lambda asked: self.backbone.retry(), "lambda": lambda asked: lambda_panel.command(self, asked),
                   "arms": plasticjobs.command}.get(command.get("do"))  # fmt: skip
         if action is None:
             raise Problem("command_unknown", do=command.get("do"))
@@ -153,11 +145,6 @@ class Hall:
 
     def _ping(self, command: Mapping[str, Any]) -> dict[str, Any]:
         return {"runs": {job.id: job.status for job in self.jobs.values()}}
-
-    def _retry(self, command: Mapping[str, Any]) -> None:
-        if self._backbone["state"] == "failed":
-            self._say_backbone(state="loading", problem=None)
-            self.fetch()
 
     def _start(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Takes the named new runs, all or none; Problem where settings or photos do not do."""
@@ -201,8 +188,8 @@ class Hall:
 
     def _ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
         request = self._request(command["run"])
-        ready = self.vit is not None or request.needs_backbone or "path" in command
-        return self.asked.ask(self._ready() if ready else self.encoder(request).vit, request, command)
+        ready = self.backbone.vit is not None or request.needs_backbone or "path" in command
+        return self.asked.ask(self.backbone.ready() if ready else self.encoder(request).vit, request, command)
 
     def _inside(self, command: Mapping[str, Any]) -> dict[str, Any]:
         rid = command["run"]
@@ -217,16 +204,11 @@ class Hall:
     def encoder(self, request: Request) -> Source:
         """The encoder over the request's photos, or its ready features; a few data sets share the memory."""
         key = request.photos_key
-        encoder = self._encoders.pop(key, None) or request.source(self._ready, self.cache)
+        encoder = self._encoders.pop(key, None) or request.source(self.backbone.ready, self.cache)
         self._encoders[key] = encoder
         while len(self._encoders) > ENCODERS:
             del self._encoders[next(iter(self._encoders))]
         return encoder
-
-    def _ready(self) -> FrozenViT:
-        if self.vit is None:
-            raise Problem("backbone_away")
-        return self.vit
 
     def _request(self, rid: str) -> Request:
         return self.jobs[rid].request if rid in self.jobs else Request.read(self.home / "runs" / rid)
@@ -241,7 +223,7 @@ class Hall:
         return [job for job in self.jobs.values() if job.status == "queued"]
 
     def _may_begin(self, job: Job) -> bool:
-        return self.vit is not None or not job.request.needs_backbone
+        return self.backbone.vit is not None or not job.request.needs_backbone
 
     def _least(self) -> float:
         return min((job.used for job in self.jobs.values() if job.active), default=0.0)
@@ -277,32 +259,6 @@ class Hall:
         if waits != self._waits:
             self._waits = waits
             self.say({"status": {"waits": waits}})
-
-    def _load(self) -> None:
-        def heard(*said: Any) -> None:
-            done, total = int(said[-2]), int(said[-1])
-            arrived = 0 < total <= done
-            if arrived or time.monotonic() - self._told > 0.2:
-                self._say_backbone(state="converting" if arrived else "fetching", done=done, total=total)
-
-        try:
-            self._say_backbone()
-            vit = random_vit() if self.name == "random" else create(self.name, size=self.size, progress=heard)
-        except Problem as problem:
-            values = {name: str(value) for name, value in problem.values.items()}
-            self._say_backbone(state="failed", problem={"code": problem.code, "values": values})
-        except Exception as error:  # no network stack is free of surprises; the page shows it and offers to try again
-            traceback.print_exc()
-            values = {"reason": f"{type(error).__name__}: {error}"}
-            self._say_backbone(state="failed", problem={"code": "backbone_failed", "values": values})
-        else:
-            self.vit = vit
-            self._say_backbone(state="ready", width=vit.width, depth=vit.depth)
-
-    def _say_backbone(self, **news: Any) -> None:
-        self._told = time.monotonic()
-        self._backbone = {**self._backbone, **news}
-        self.say({"status": {"backbone": self._backbone}})
 
 
 def card_json(card: registry.Card) -> dict[str, Any]:
