@@ -11,13 +11,10 @@ from typing import Any
 
 from forget_me_not.demo.share.results import Result
 from forget_me_not.demo.words import fill
-from forget_me_not.models.metrics import tie, wilson
+from forget_me_not.models.metrics import student, tie, wilson
 
 METRICS = ("forgetting", "learning_accuracy", "routing_accuracy", "accuracy_right", "accuracy_wrong", "batch_vote_accuracy",
            "oracle_accuracy", "average_accuracy", "bwt", "last_accuracy_tasks")  # fmt: skip
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
-       2.101, 2.093, 2.086)  # fmt: skip
-"""Two-sided 95 % points of Student's t for 1 to 20 degrees of freedom."""
 PAIRED = 3
 """Common seeds from which on their differences say more than the photos of one of them."""
 SAME = 0.0005
@@ -132,9 +129,8 @@ def is_tie(a: Row, b: Row) -> bool:
         return True
     tested = a.counts[1]
     variance = 1 / len(apart) + tested / max(1, a.results[0].photos - tested)
-    point = T95[min(len(apart) - 1, len(T95)) - 1]
     deviation = max(statistics.stdev(apart), 0.5 / max(1, tested))  # accuracies are counts: no closer than half a photo
-    return abs(statistics.fmean(apart)) <= point * deviation * math.sqrt(variance)
+    return abs(statistics.fmean(apart)) <= student(len(apart) - 1) * deviation * math.sqrt(variance)
 
 
 def _differing(method: str, one: Result, groups: Mapping[tuple[str, str], list[Result]]) -> str:

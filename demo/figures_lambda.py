@@ -10,6 +10,7 @@ from typing import Any
 from forget_me_not.demo.marks import apart, axis, base_layout, note
 from forget_me_not.demo.sentences import percent
 from forget_me_not.demo.words import fill
+from forget_me_not.models.metrics import student
 
 Grid, Words = Mapping[str, Any], Mapping[str, str]
 UPPER, LOWER, ASKED = ("@ink-2", "dash", "square"), ("@ink-2", "dot", "diamond"), ("@brand", "solid", "circle")
@@ -128,13 +129,9 @@ def holds(rows: Sequence[Mapping[str, Any]], words: Words) -> dict[str, Any]:
     return {"holds": whole, "word": words["lambda.holds" if whole else "lambda.fails"], "text": text, "parts": parts}
 
 
-T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 9: 2.26, 14: 2.14, 19: 2.09}
-"""Two-sided 95 % points of Student's t by degrees of freedom; the next lower entry serves those between."""
-
-
 def margin(differences: Sequence[float]) -> float:
     """Half the 95 % interval of the mean of paired differences (Student's t); infinite for one."""
     free = len(differences) - 1
     if free < 1:
         return math.inf
-    return T95[max(f for f in T95 if f <= free)] * statistics.stdev(differences) / math.sqrt(len(differences))
+    return student(free) * statistics.stdev(differences) / math.sqrt(len(differences))

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import stats
 
 from forget_me_not.models import metrics
 from forget_me_not.models.events import Diagnosed, Evaluated, Resumed, RunStarted, Step, TaskFinished
@@ -74,6 +75,11 @@ def test_tasks_not_learnt_yet_do_not_count():
 )
 def test_wilson_as_in_the_tables(correct, total, low, high):  # the last line is Newcombe 1998, table I
     assert metrics.wilson(correct, total) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_students_points_are_those_of_scipy():
+    assert [metrics.student(f) for f in range(1, 21)] == pytest.approx(stats.t.ppf(0.975, range(1, 21)), abs=6e-4)
+    assert metrics.student(1000) == metrics.student(20)
 
 
 def test_wilson_of_no_photos_is_everything():
