@@ -10,7 +10,8 @@ SLOWER = float(os.environ.get("FMN_SLOWER", "1"))
 CLASSES = {name: 190 for name in ("apple", "brick", "cloud", "desk", "egg", "fern-leaf", "grape-vine", "hat-with-a-feather")}
 DRAG = """async () => {
   const range = document.querySelector('#view-inside .stick input[type=range]'), taken = [];
-  const painted = () => new Promise(done => requestAnimationFrame(() => { const {port1, port2} = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); }));
+  const {port1, port2} = new MessageChannel();
+  const painted = () => new Promise(done => { port1.onmessage = done; requestAnimationFrame(() => port2.postMessage(0)); });
   for (let at = 0; at < 40; at++) {
     const began = performance.now();
     range.value = 1 + (at % Number(range.max));
@@ -23,7 +24,7 @@ DRAG = """async () => {
 }"""
 
 
-def test_time_is_dragged_over_five_hundred_photos_without_a_wait(lab, opened, made, tmp_path):
+def test_time_is_dragged_over_five_hundred_photos_without_a_wait(lab, opened, made, tmp_path, record_property):
     tab = opened(lab).open(tab="data")
     tab.upload(made.zipped(made.folder(tmp_path / "photos", CLASSES), tmp_path / "photos.zip"))
     tab.page.click("#go-train")
@@ -37,5 +38,5 @@ def test_time_is_dragged_over_five_hundred_photos_without_a_wait(lab, opened, ma
     assert len(inside["points"]) >= 500
     taken = sorted(tab.page.evaluate(DRAG))
     most = taken[int(0.9 * len(taken))]
-    print(f"scrubbing {len(inside['points'])} photos: median {taken[len(taken) // 2]:.0f} ms, nine in ten within {most:.0f} ms")
+    record_property("milliseconds, median and nine in ten", (taken[len(taken) // 2], most))
     assert most <= 120 * SLOWER
