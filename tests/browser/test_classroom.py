@@ -86,6 +86,19 @@ def test_the_code_can_be_typed_and_a_wrong_one_is_said(class_lab, opened):
     phone.page.wait_for_selector(".note:visible")
 
 
+def test_a_small_projector_shows_the_whole_wall_and_the_way_in(class_lab, opened):
+    tab = opened(class_lab, viewport={"width": 1366, "height": 768})
+    tab.page.goto(f"{class_lab.address}wall")
+    tab.sees(f"{STATE} === 'ended'")
+    code = class_lab.get("class")["code"]
+    tab.reads(".walldoor", f"{code[:3]} {code[3:]}")
+    bottom = "document.querySelector('.forget .verdict').getBoundingClientRect().bottom"
+    assert tab.page.evaluate(bottom) <= 768
+    assert tab.page.evaluate(WIDE) <= 1366
+    tab.page.click(".walldoor button")
+    tab.reads(".qrlarge .address", f"127.0.0.1:{class_lab.port}/join")
+
+
 def test_photos_reach_the_open_class_and_the_teacher_deletes_one(class_lab, opened, follow, made, tmp_path):
     made.folder(tmp_path, {"leaf": 2, "stone": 3})
     teacher, phone = opened(class_lab).open(tab="data"), follow()

@@ -9,13 +9,13 @@ import {tally} from './tally.js';
 
 const NS = 'http://www.w3.org/2000/svg', BEAT = 500, PLAYING = 1000, HEARTBEAT = 2500;
 const page = Math.random().toString(36).slice(2), room = {told: null};
-let touched = !wall, last = {key: '', at: 0}, panel = null;
+let touched = !wall, last = {key: '', at: 0}, panel = null, door = null;
 
 /** Called once where the lab has a class. */
 export function startClass(before) {
   document.head.append(h('link', {rel: 'stylesheet', href: 'lab/join/join.css'}));
   panel = h('section.card.classpanel', {'aria-label': t('classroom.panel')});
-  if (!wall) before.before(panel);
+  if (wall) document.querySelector('.bar .tools').prepend(door = h('span.walldoor', {})); else before.before(panel);
   for (const what of ['pointerdown', 'keydown']) addEventListener(what, () => { touched = true; }, true);
   store.gate = drawGate;
   setInterval(beat, BEAT);
@@ -51,7 +51,8 @@ const spaced = code => `${code.slice(0, 3)} ${code.slice(3)}`;
 function draw() {
   const {told} = room;
   panel.hidden = !told;
-  if (!told || wall) return;
+  if (!told) return;
+  if (wall) return fill(door, [told.join?.link], () => told.join ? [h('button', {type: 'button', 'aria-label': t('classroom.large'), onclick: () => large(told.join, told.code)}, qr(told.join), h('b', {}, spaced(told.code)))] : []);
   const {join, phones, answers, revealed, tally: votes, open, photos} = told, right = run.lanes.finetune?.kept, over = revealed && ended();
   fill(panel, [Boolean(join), phones, answers, over && votes, right, open, photos, name()], () => [
     join ? qr(join) : null,
