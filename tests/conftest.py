@@ -1,4 +1,4 @@
-"""What tests share: real photos (FMN_PHOTOS), the starter backbone (fetched once), and a place of their own to keep things.
+"""What tests share: real photos (FMN_PHOTOS), the starter backbone (fetched once), a place to keep things, a lab that learns.
 
 With FMN_REQUIRE_PHOTOS=1 a test of real photos or of the starter fails where it would otherwise be skipped.
 """
@@ -6,10 +6,15 @@ With FMN_REQUIRE_PHOTOS=1 a test of real photos or of the starter fails where it
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from forget_me_not.demo.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 NEED = ("photos", "starter")
@@ -66,3 +71,18 @@ def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "cache").mkdir()
     (home / "cache" / "backbones").symlink_to(backbones, target_is_directory=True)
     return home
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A lab with a tiny random backbone, its worker started; once a file."""
+    from forget_me_not.demo.client import COMMAND, Client
+    from forget_me_not.demo.session import Session
+
+    home = tmp_path_factory.mktemp("home") / "data"
+    home.mkdir()
+    client = Client(home, [*COMMAND, "--home", str(home), "--backbone", "random"], {"FORGET_ME_NOT_HOME": str(home.parent)})
+    session = Session(home, client)
+    client.start()
+    yield session
+    client.stop()

@@ -1,29 +1,21 @@
 """Ready-made experiments: bytes as stored, settings that exist, differences counted by photo, from click to sentence."""
 
-import importlib.util
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+import photos_made as made
 import pytest
 from starlette.testclient import TestClient
 
 from forget_me_not.demo import experiments as ready, experiments_said as said
-from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.routes_experiments import size
 from forget_me_not.demo.server import application
-from forget_me_not.demo.session import Session
 from forget_me_not.demo.words import LANGUAGES, words
 from forget_me_not.models import registry
 from forget_me_not.models.check_streams import ground
 from forget_me_not.models.core import rng_for
 from forget_me_not.models.metrics import paired
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 SMALL = ready.Shape(64, 3)
 ALL = [(e, v) for e in ready.EXPERIMENTS for v in e.make(SMALL)]
@@ -114,17 +106,6 @@ def test_the_oracle_stands_beside_and_is_never_called_better():
     whole = said.say(experiment, lines, text, size)
     assert whole.startswith("Too few photos to tell")
     assert "Told the task, the same masks reach 100.0 %" in whole
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "data"
-    home.mkdir()
-    client = Client(home, [*COMMAND, "--home", str(home), "--backbone", "random"], {"FORGET_ME_NOT_HOME": str(home.parent)})
-    session = Session(home, client)
-    client.start()
-    yield session
-    client.stop()
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """Look inside: points and frames of small real runs, layouts, figures of every moment, the batch vote, the lambda grid."""
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 
 import fastapi
+import photos_made as made
 import plotly.graph_objects as go
 import pytest
 import torch
@@ -31,10 +30,6 @@ from forget_me_not.models.events import from_json
 from forget_me_not.models.experiment import conduct, facts
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 TOKENS = "".join((Path(marks.__file__).parent / "static" / file).read_text() for file in ("tokens.css", "inside.css"))
 ENGLISH, JAPANESE = words("en"), words("ja")

@@ -1,6 +1,5 @@
 """Thirty people watch one run over HTTP while it is learnt: no error, the first event soon, and what it costs the server."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,14 +9,12 @@ import time
 import urllib.request
 from pathlib import Path
 
+import photos_made as made
 import psutil
 import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 VIEWERS, EVERY, WATCHED = 30, 0.3, 10.0
 """Viewers; seconds between two questions of one, as the page asks; seconds they watch at most."""

@@ -1,10 +1,8 @@
 """A folder of the lab's own computer: who may open one, what is taken of a large one, and that photos arrive as uploads do."""
 
-import importlib.util
-import sys
 import time
-from pathlib import Path
 
+import photos_made as made
 import pytest
 from starlette.testclient import TestClient
 
@@ -18,9 +16,6 @@ from forget_me_not.models.archive import Found, InMemory
 from forget_me_not.models.images import read
 from forget_me_not.models.problem import Problem
 
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 HERE = {"base_url": "http://localhost:7860", "client": ("127.0.0.1", 50000)}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import photos_made as made
 import pytest
 
 from forget_me_not import app
@@ -78,9 +78,6 @@ def test_the_method_of_the_readme_passes_the_checks(tmp_path, capsys):
 @pytest.mark.starter
 def test_the_notebook_of_the_readme_gives_a_matrix(tmp_path, monkeypatch):
     code = re.search(r"<!-- example: notebook -->\n```python\n(.*?)```", README, re.S)[1]
-    spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-    made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(made)
     made.folder(tmp_path / "my_photos", {"apple": 6, "brick": 6, "cloud": 6, "desk": 6})
     monkeypatch.chdir(tmp_path)
     known: dict = {}

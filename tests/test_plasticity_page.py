@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from forget_me_not.demo import figures_plasticity as figures
-from forget_me_not.demo.client import COMMAND, Client
+from forget_me_not.demo.client import Client
 from forget_me_not.demo.plasticity import ArmRun, Plasticity, costs, finding, last_tasks
 from forget_me_not.demo.say_plasticity import say_curves, say_heat, verdict
 from forget_me_not.demo.server import application
@@ -169,17 +169,6 @@ def test_step_time_is_over_all_tasks_and_a_torn_line_ends_it(tmp_path):
 
 
 # Routes and a real worker
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "data"
-    home.mkdir()
-    client = Client(home, [*COMMAND, "--home", str(home), "--backbone", "random"], {"FORGET_ME_NOT_HOME": str(home.parent)})
-    session = Session(home, client)
-    client.start()
-    yield session
-    client.stop()
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,9 @@
 """Projects on disk and what a person can do to them: names, tasks, undo, what keeps a project from training."""
 
-import importlib.util
 import json
-import sys
 import threading
-from pathlib import Path
 
+import photos_made as made
 import pytest
 
 from forget_me_not.demo import choices, edits, undo
@@ -15,10 +13,6 @@ from forget_me_not.demo.verified import verdicts
 from forget_me_not.models.images import photo_from_bytes, read
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.stream import plan
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 
 def put(project, name, numbers):

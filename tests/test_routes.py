@@ -1,6 +1,5 @@
 """Our routes: ids and names that try to get out, uploads that lie, posts from other sites, and a page without torch."""
 
-import importlib.util
 import json
 import os
 import socket
@@ -8,8 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
+import photos_made as made
 import psutil
 import pytest
 from starlette.testclient import TestClient
@@ -21,10 +20,6 @@ from forget_me_not.demo.session import Session
 from forget_me_not.models import events
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 NOBODY = "0" * 32
 

@@ -1,6 +1,5 @@
 """Taking a project away and bringing it back: the same numbers under new ids, nothing secret, and nothing that gets out."""
 
-import importlib.util
 import io
 import json
 import os
@@ -10,37 +9,20 @@ import sys
 import time
 import zipfile
 from html.parser import HTMLParser
-from pathlib import Path
 
+import photos_made as made
 import pytest
 from starlette.testclient import TestClient
 
 from forget_me_not.demo.cli.numbers import record
-from forget_me_not.demo.client import COMMAND, Client
 from forget_me_not.demo.server import application
-from forget_me_not.demo.session import Session
 from forget_me_not.demo.share import checks, fmn, fmn_in
 from forget_me_not.demo.share.results import Shelf
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
-
 COUNTS = {"apple": 6, "brick": 6, "cloud": 6, "desk": 6}
 EVIL = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "data"
-    home.mkdir()
-    client = Client(home, [*COMMAND, "--home", str(home), "--backbone", "random"], {"FORGET_ME_NOT_HOME": str(home.parent)})
-    session = Session(home, client)
-    client.start()
-    yield session
-    client.stop()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Suites: one JSON a run, what is known is not run again, tables by hand, a stand-in for the papers' folders, a cluster."""
 
 import contextlib
-import importlib.util
 import json
 import math
 import os
@@ -9,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
+import photos_made as made
 import psutil
 import pytest
 
@@ -19,10 +18,6 @@ from forget_me_not.models.problem import Problem
 from forget_me_not.models.suites import paper, quality, runner, tables
 from forget_me_not.models.suites.cut import Protocol, cut
 from forget_me_not.models.suites.suite import Entry, Suite, offline
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 TINY = Protocol("tiny", per_task=2, train=4, test=2, backbone="random", size=28, neck="none")
 

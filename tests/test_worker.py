@@ -1,25 +1,21 @@
 """The worker process with a tiny random ViT: runs by turns, pause, stop, a kill in the middle, questions, and equal numbers."""
 
-import importlib.util
 import json
 import os
 import signal
 import sys
 import time
-from pathlib import Path
 
+import photos_made as made
 import pytest
 
 from forget_me_not.demo.client import COMMAND, Client
-from forget_me_not.demo.session import Session
 from forget_me_not.models.problem import Problem
-
-spec = importlib.util.spec_from_file_location("photos_made", Path(__file__).with_name("photos_made.py"))
-made = sys.modules.setdefault("photos_made", importlib.util.module_from_spec(spec))
-spec.loader.exec_module(made)
 
 LONG = {"tosca": {"epochs": 100, "batch": 2}}
 """Settings of a run that lasts long enough to be interrupted."""
+LONGER = {"lora": {"epochs": 100, "batch": 1}}
+"""And of one, through the network itself, that lasts for tens of seconds: how long others wait for it can be told."""
 COUNTS = {"apple": 9, "brick": 9, "cloud": 9, "desk": 12}
 
 
@@ -40,17 +36,6 @@ def client_for(home):
 def zipped(tmp_path_factory):
     root = tmp_path_factory.mktemp("photos")
     return made.zipped(made.folder(root / "in", COUNTS), root / "photos.zip")
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home") / "data"
-    home.mkdir()
-    client = client_for(home)
-    session = Session(home, client)
-    client.start()
-    yield session
-    client.stop()
 
 
 @pytest.fixture
@@ -160,7 +145,7 @@ def _losses(told):
 
 
 def test_a_second_training_waits_for_the_first_and_can_be_taken_out(session, project):
-    (first,) = train(session, project, "tosca", settings=LONG)
+    (first,) = train(session, project, "lora", settings=LONGER)
     wait(session, first, "running")
     (second,) = train(session, project, "tosca", settings=LONG, seed=1)
     (third,) = train(session, project, "simplecil")

@@ -5,7 +5,6 @@ Every page collects what the browser reports as an error and every request to an
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import photos_made
 import psutil
 import pytest
 
@@ -175,10 +175,7 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def made() -> Any:
     """The photos tests make (tests/photos_made.py)."""
-    spec = importlib.util.spec_from_file_location("photos_made", ROOT / "tests" / "photos_made.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return photos_made
 
 
 @pytest.fixture(scope="session")
