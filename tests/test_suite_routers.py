@@ -48,7 +48,7 @@ def test_the_registered_router_is_the_candidate_with_its_settings(stream, heard)
     card = registry.card("router_ridge_product")
     defaults = card.read({})
     [same] = [one for one in routers.candidates() if one.settings and all(defaults[k] == v for k, v in one.settings.items())]
-    assert same.name == "level ridge 300 x15 * full^.5"
+    assert same.name == "level ridge 300 x10 * full"
     learner = card.learner(stream.tasks[0].test.source.vit)
     for tested in stream.tasks:
         for log in learner.fit_task(tested.task, rng_for(1, tested.task.index)):
