@@ -89,6 +89,8 @@ class Study:
         z = torch.cat(before)
         made |= {"format": FORMAT, "seed": SEED, **inner(learner, z, getattr(self.vit, "heads", 1))}
         self._made, self._before, self._keys = made, z.numpy(), probe.prompt_keys(learner)
+        if self._keys is None and (pool := probe.pool_keys(learner)) is not None:
+            self._keys, made["pool"] = pool, True
         cheap = learner.reads.cut == FEATURE and done <= MOST_FRAMES
         self._after: list[np.ndarray] = []
         for task in range(0 if cheap else done - 1, done):

@@ -11,7 +11,7 @@ from typing import Any
 from forget_me_not.demo.disk import read_json
 from forget_me_not.models.problem import Problem
 
-FORMAT = 3
+FORMAT = 4
 """Of inside.json: a file of another format is made anew."""
 
 

@@ -106,6 +106,12 @@ def prompt_keys(learner: Any) -> Tensor | None:
     return torch.stack([key.detach().cpu() for key in keys]) if keys and getattr(learner, "chooses_by_key", False) else None
 
 
+def pool_keys(learner: Any) -> Tensor | None:
+    """(P, D) unit keys of a pool of prompts that all tasks share, of which each photo takes the nearest; None of others."""
+    keys = getattr(learner, "pool", {}).get("keys")
+    return None if keys is None else F.normalize(keys.detach().cpu(), dim=-1)
+
+
 def aligned(places: np.ndarray, to: np.ndarray) -> np.ndarray:
     """(n, 2) `places` turned, mirrored, scaled and moved to lie nearest `to` (n, 2): orthogonal Procrustes (Schoenemann 1966)."""
     middle, goal = places.mean(0), to.mean(0)

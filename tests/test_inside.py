@@ -35,7 +35,7 @@ TOKENS = "".join((Path(marks.__file__).parent / "static" / file).read_text() for
 ENGLISH, JAPANESE = words("en"), words("ja")
 COUNTS = {"apple": 9, "brick": 9, "cloud": 9, "desk": 12}
 QUICK = {"tosca": {"epochs": 3}, "finetune": {"epochs": 3}, "softtf": {"epochs": 1}, "simplecil": {},
-         "adapter_tasks": {"epochs": 1}}  # fmt: skip
+         "adapter_tasks": {"epochs": 1}, "l2p": {"epochs": 1}}  # fmt: skip
 MODULAR = ("tosca", "softtf", "adapter_tasks")
 
 
@@ -114,6 +114,9 @@ def test_layouts_follow_a_learner_that_moves_and_end_at_its_last(looked):
 def test_keys_lie_among_the_photos_where_modules_are_chosen_by_keys(looked):
     assert len(looked["softtf"]["before"]["keys"]["pca"]) == 2
     assert "keys" not in looked["tosca"]["before"]
+    assert len(looked["l2p"]["before"]["keys"]["tsne"]["30"]) == 10
+    assert looked["l2p"]["pool"]
+    assert "pool" not in looked["softtf"]
 
 
 def test_what_is_known_of_modules_is_said_only_where_there_are_some(looked):

@@ -141,3 +141,10 @@ def test_keys_only_where_modules_are_chosen_by_them():
     keyed = SimpleNamespace(chooses_by_key=True, memory=SimpleNamespace(keys=(torch.ones(3), torch.zeros(3))))
     assert probe.prompt_keys(keyed).tolist() == [[1, 1, 1], [0, 0, 0]]
     assert probe.prompt_keys(object()) is None
+
+
+def test_keys_of_a_pool_are_shown_at_the_length_of_features():
+    shared = SimpleNamespace(pool={"keys": torch.tensor([[3.0, 4.0], [0.0, 0.5]])})
+    assert torch.allclose(probe.pool_keys(shared), torch.tensor([[0.6, 0.8], [0.0, 1.0]]))
+    assert probe.pool_keys(SimpleNamespace(pool={"000.keys": torch.ones(2, 2)})) is None
+    assert probe.pool_keys(object()) is None

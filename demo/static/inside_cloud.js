@@ -1,7 +1,7 @@
 /* The photos as points, where the frozen network or the learner sees them: t-SNE at several perplexities, and PCA as the check. */
 import {photoUrl} from './api.js';
 import {frame} from './charts.js';
-import {dot, fill, h, pretty, segmented, title} from './dom.js';
+import {dot, fill, h, hueOf, pretty, segmented, title} from './dom.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {saidOf, stateOf, view} from './inside.js';
@@ -27,7 +27,7 @@ export function mountCloud(card, askAt) {
     painted = key;
     hide();
     const {places, keys} = layout(where, perplexity);
-    map.draw({places, points: data.points, states: data.points.map((_, at) => stateOf(at)), keys: keys.slice(0, view.time + 1), now: view.time});
+    map.draw({places, points: data.points, states: data.points.map((_, at) => stateOf(at)), keys: data.pool ? keys : keys.slice(0, view.time + 1), ring: data.pool ? () => 'ink-3' : hueOf, now: view.time});
     cloud.tell(says());
   };
 }
@@ -49,7 +49,7 @@ function layout(where, perplexity) {
 function honesty(where, perplexity) {
   const {data} = view, moving = data[where].frames && (chosen.how === 'pca' || perplexity === data.perplexity), most = (data.points.length + (data[where].keys?.pca.length ?? 0) - 1) / 3;
   return [chosen.how === 'tsne' ? t('inside.honest_tsne', {perplexity: Math.min(perplexity, Math.max(1, most)).toFixed(perplexity > most ? 1 : 0), seed: data.seed}) : t('inside.honest_pca'), where === 'before' ? t('inside.honest_frozen') : t(moving ? 'inside.honest_frames' : 'inside.honest_still'),
-    data[where].keys ? t('inside.keys_note') : '', data.after ? '' : t('inside.no_modules')].filter(Boolean).join(t('say.gap'));
+    data[where].keys ? t(data.pool ? 'inside.pool_note' : 'inside.keys_note') : '', data.after ? '' : t('inside.no_modules')].filter(Boolean).join(t('say.gap'));
 }
 
 const says = () => {

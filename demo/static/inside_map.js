@@ -40,7 +40,7 @@ function toward(spots, at, [dx, dy]) {
 }
 
 /** Photos not learnt yet below, wrong ones as grey outlines, right ones in their task's colour on top, then names. Returns [x, y] of every point in pixels. */
-function paint(canvas, brush, plot, {places, points, states, keys, now}) {
+function paint(canvas, brush, plot, {places, points, states, keys, ring, now}) {
   const [wide, high, ratio] = [plot.offsetWidth, plot.offsetHeight, Math.min(3, devicePixelRatio || 1)], colours = new Map(), colour = one => colours.get(one) ?? colours.set(one, token(one)).get(one);
   Object.assign(canvas, {width: Math.round(wide * ratio), height: Math.round(high * ratio)});
   brush.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -57,7 +57,7 @@ function paint(canvas, brush, plot, {places, points, states, keys, now}) {
   });
   brush.globalAlpha = 1;
   names(brush, points, spots, now, colour, wide);
-  keys.forEach((key, task) => { const [x, y] = put(key); trace(brush, x, y, 13, 0); brush.fillStyle = colour('card'); brush.fill(); brush.lineWidth = 3; brush.strokeStyle = colour(hueOf(task)); brush.stroke(); write(brush, String(task + 1), x, y + 5, '700 14px', colour('ink'), null); });
+  keys.forEach((key, one) => { const [x, y] = put(key); trace(brush, x, y, 13, 0); brush.fillStyle = colour('card'); brush.fill(); brush.lineWidth = 3; brush.strokeStyle = colour(ring(one)); brush.stroke(); write(brush, String(one + 1), x, y + 5, '700 14px', colour('ink'), null); });
   return spots;
 }
 
