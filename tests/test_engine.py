@@ -1,91 +1,20 @@
-"""The one loop: what it tells and when, what a method may see, and that a task is learnt whole or not at all."""
+"""The one loop: what it tells and when, and what a method may see."""
 
 import time
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 import torch
-from torch.nn import functional as F
+from engine_made import TEST, TRAIN, Spy, stream, table, told, vit_of
 
-from forget_me_not.models import core, engine, routing
+from forget_me_not.models import engine, routing
 from forget_me_not.models.backbone import create, random_vit
-from forget_me_not.models.core import Log, Prediction, Problem, Reads, Samples, Stream, Task, rng_for
-from forget_me_not.models.encoder import Encoder, FeatureTable
+from forget_me_not.models.core import Prediction, Reads, Samples
+from forget_me_not.models.encoder import Encoder
 from forget_me_not.models.engine import run
-from forget_me_not.models.events import (
-    Diagnosed,
-    Encoded,
-    Evaluated,
-    Failed,
-    Finished,
-    RunStarted,
-    Step,
-    Stopped,
-    TaskFinished,
-    TaskStarted,
-)
+from forget_me_not.models.events import Diagnosed, Encoded, Evaluated, Finished, RunStarted, Step, TaskFinished, TaskStarted
 from forget_me_not.models.methods.simplecil import SimpleCIL
 from forget_me_not.models.methods.tosca import Tosca
-
-TRAIN, TEST = 6, 5
-
-
-def table(classes=6, width=16, seed=0):
-    """TRAIN + TEST photos a class around well separated centres; photo i has class i // (TRAIN + TEST)."""
-    rng = torch.Generator().manual_seed(seed)
-    centres = F.normalize(torch.randn(classes, 1, width, generator=rng), dim=-1) * 5
-    return FeatureTable((centres + torch.randn(classes, TRAIN + TEST, width, generator=rng) * 0.4).flatten(0, 1))
-
-
-def stream(tasks=((0, 1), (2, 3), (4, 5)), source=None, kind="class"):
-    source = source or table()
-
-    def samples(classes, where):
-        index = torch.tensor([c * (TRAIN + TEST) + i for c in classes for i in where])
-        return Samples(source, index, index // (TRAIN + TEST))
-
-    return Stream(
-        tuple(
-            core.TestedTask(Task(t, f"t{t}", tuple(c), samples(c, range(TRAIN))), samples(c, range(TRAIN, TRAIN + TEST)))
-            for t, c in enumerate(tasks)
-        ),
-        tuple("abcdefgh"[: 1 + max(c for part in tasks for c in part)]),
-        kind,
-    )
-
-
-def told(events):
-    return [e for e in events if e is not None]
-
-
-def timeless(events):
-    out = [replace(e, seconds={}) if isinstance(e, TaskFinished) else e for e in told(events)]
-    return [replace(e, metrics={**e.metrics, "seconds": {}}) if isinstance(e, Finished) else e for e in out]
-
-
-class Spy(SimpleCIL):
-    """Prototypes that note what they are given. yields: Logs a task; fails: raised in task 1."""
-
-    def __init__(self, vit, yields=3, fails=None):
-        super().__init__(vit)
-        self.yields, self.fails = yields, fails
-        self.tasks, self.batches, self.drawn = [], [], []
-
-    def fit_task(self, task, rng):
-        self.tasks.append(task)
-        self.drawn.append(torch.rand(2, generator=rng))
-        for i in range(self.yields):
-            yield Log(i + 1, self.yields, 1.0 / (i + 1))
-        for _ in super().fit_task(task, rng):
-            pass
-        if task.index == 1 and self.fails:
-            raise self.fails
-        yield Log(measures={"spread": 0.5})
-
-    def predict(self, batch):
-        self.batches.append(batch)
-        return super().predict(batch)
 
 
 def test_the_story_of_a_run():
@@ -129,10 +58,6 @@ def test_at_most_sixty_steps_a_task_are_told_first_and_last_among_them(steps):
     assert len(numbers) >= min(steps, 59)
     gaps = [b - a for a, b in pairwise(numbers[1:])]
     assert not gaps or max(gaps) - min(gaps) <= 1
-
-
-def vit_of(s):
-    return s.tasks[0].test.source.vit
 
 
 def test_a_yield_without_an_event_is_none():
@@ -277,91 +202,6 @@ def test_told_the_task_only_its_classes_and_its_module_count():
     assert kept[2]["module"].tolist() == [0] * 10 + [1] * 10 + [2] * 10
     assert events[-2].task == 2
     assert [e for e in events if isinstance(e, Evaluated)][-1].correct == (5, 5, 5)
-
-
-# Whole or not at all
-
-
-def state_of(method):
-    return {k: v.clone() for k, v in method.state_dict().items()}
-
-
-def same(a, b):
-    return set(a) == set(b) and all(torch.equal(a[k], b[k]) for k in a)
-
-
-@pytest.mark.parametrize("at", range(0, 40, 3))
-def test_stopped_anywhere_it_goes_on_as_if_nothing_had_been(at):
-    s = stream()
-    whole, reference = timeless(run(s, m := Tosca(vit_of(s), epochs=2), seed=2)), state_of(m)
-    method, count = Tosca(vit_of(s), epochs=2), iter(range(1000))
-    first = told(run(s, method, seed=2, stop=lambda: next(count) >= at))
-    if not isinstance(first[-1], Stopped):
-        assert timeless(first) == whole
-        return
-    finished = [e for e in first if isinstance(e, TaskFinished)]
-    assert first[-1].task == len(finished)
-    assert len({k.split(".")[1] for k in method.state_dict() if k.startswith("module")}) == len(finished)
-    ends = [i for i, e in enumerate(first) if isinstance(e, TaskFinished)]
-    done = first[: ends[-1] + 1] if ends else []
-    rest = told(run(s, method, seed=2, done=done))
-    assert timeless([*done, *rest]) == whole
-    assert same(state_of(method), reference)
-
-
-def test_closing_puts_the_method_back():
-    s = stream()
-    method = Tosca(vit_of(s), epochs=2)
-    events, before = run(s, method), None
-    for event in events:
-        if isinstance(event, TaskFinished):
-            before = state_of(method)
-        if isinstance(event, Evaluated) and event.task == 1:
-            assert len(method.modules) == 2
-            events.close()
-    assert same(state_of(method), before)
-
-
-def test_a_problem_ends_the_run_with_failed_and_the_method_as_before():
-    s = stream()
-    spy = Spy(vit_of(s), fails=Problem("disk_full", path="/x"))
-    events = told(run(s, spy))
-    assert events[-1] == Failed(1, "disk_full", {"path": "/x"})
-    assert spy.head.seen == 2
-
-
-def test_any_other_error_is_raised_and_the_method_as_before():
-    s = stream()
-    spy = Spy(vit_of(s), fails=ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        list(run(s, spy))
-    assert spy.head.seen == 2
-
-
-def test_a_disk_that_is_full_while_saving_leaves_the_task_unlearnt():
-    s = stream()
-    method = SimpleCIL(vit_of(s))
-
-    def save(task, state, answers):
-        if task == 1:
-            raise Problem("disk_full", path="/x")
-
-    events = told(run(s, method, save=save))
-    assert events[-1] == Failed(1, "disk_full", {"path": "/x"})
-    assert not any(isinstance(e, Evaluated) and e.task == 1 for e in events)
-    assert method.head.seen == 2
-
-
-def test_each_task_has_its_own_generator():
-    s = stream()
-    a, b = Spy(vit_of(s)), Spy(vit_of(s))
-    list(run(s, a, seed=1))
-    done = [e for e in told(run(Stream(s.tasks[:2], s.classes), b, seed=1)) if not isinstance(e, Finished)]
-    b.drawn.clear()
-    list(run(s, b, seed=1, done=done))
-    assert torch.equal(a.drawn[2], b.drawn[0])
-    numbers = {(seed, task): float(torch.rand(1, generator=rng_for(seed, task))) for seed in range(9) for task in range(9)}
-    assert len(set(numbers.values())) == 81
 
 
 def test_a_task_asks_for_what_the_method_reads():
