@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from forget_me_not.demo.cli import bench_routers
-from forget_me_not.models import registry
-from forget_me_not.models.core import Batch, Samples, Stream, Task, TestedTask, rng_for
+from forget_me_not.models import core, registry
+from forget_me_not.models.core import Batch, Samples, Stream, Task, rng_for
 from forget_me_not.models.encoder import FeatureTable
 from forget_me_not.models.suites import routers
 
@@ -24,7 +24,7 @@ def stream():
         index = torch.cat([torch.arange(count) + c * (TRAIN + TEST) + start for c in classes])
         return Samples(source, index, index // (TRAIN + TEST))
 
-    tested = [TestedTask(Task(t, f"t{t}", c, part(c, 0, TRAIN)), part(c, TRAIN, TEST)) for t, c in enumerate(TASKS)]
+    tested = [core.TestedTask(Task(t, f"t{t}", c, part(c, 0, TRAIN)), part(c, TRAIN, TEST)) for t, c in enumerate(TASKS)]
     return Stream(tuple(tested), tuple("abcdef"))
 
 
