@@ -41,8 +41,8 @@ def say_heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str]) -> 
 def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] | None:
     """{"head", "lines", "end"}: what the last tasks came to. None before all arms have learnt two tasks.
 
-    found: "gap", "no_gap" or "better" of the first plain way beside a fresh network, None without one; tried, helped: how many
-    other ways ran beside a plain one, and how many of them did clearly better.
+    found: "gap", "no_gap" or "better" of the first plain way beside a fresh network, None without one; closed, tried, helped:
+    the lines of the other ways beside a plain one, how many there are, and how many of them did clearly better.
     """
     found = finding(arms)
     if found is None:
@@ -50,7 +50,7 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     titles = {arm.name: title_of(arm, words) for arm in arms}
     numbers = {"count": found.count, "tasks": found.tasks}
     over = {"over": fill(words["plastic.over_many" if found.count > 1 else "plastic.over_one"], numbers)}
-    lines, kinds = [], []
+    lines, kinds, closed = [], [], []
     for plain, fresh, gap in found.gaps:
         key = "gap" if gap >= LEAST else "better" if gap <= -LEAST else "no_gap"
         kinds.append(key)
@@ -66,7 +66,8 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
             key = "closed_plain"
         else:
             key, shown["share"] = "closed_all" if share >= 1 else "closed_share", percent(share)
-        lines.append(fill(words[f"plastic.{key}"], shown))
+        closed.append(fill(words[f"plastic.{key}"], shown))
+    lines += closed
     if not lines:
         lines = [fill(words["plastic.found_arm"], {**over, "arm": titles[name], "late": percent(late)})
                  for name, late in found.late.items()]  # fmt: skip
@@ -77,7 +78,7 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
         lines.append(words["plastic.no_control"])
     helped = sum(gain >= LEAST for _, _, gain, _ in found.closed)
     return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], "found": kinds[0] if kinds else None,
-            "tried": len(found.closed), "helped": helped, **numbers}  # fmt: skip
+            "closed": closed, "tried": len(found.closed), "helped": helped, **numbers}  # fmt: skip
 
 
 def points(value: float) -> str:

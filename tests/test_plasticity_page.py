@@ -70,7 +70,7 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more():
     said = verdict([fresh, sgd, good], EN)
     assert said["head"] == ("Over the last 2 of 4 tasks SGD reaches 65% on new tasks, FRESH 90%: "
                             "25 points of the ability to learn are gone.")  # fmt: skip
-    assert said["lines"] == ["SHRINK_PERTURB reaches 80% and closes 60% of the gap of SGD."]
+    assert said["lines"] == said["closed"] == ["SHRINK_PERTURB reaches 80% and closes 60% of the gap of SGD."]
     assert said["end"] == "One seed: read it as an example."
     below = verdict([fresh, arm("sgd", *[90] * 4), arm("shrink_perturb", *[88] * 4)], EN)
     assert below["lines"] == ["SHRINK_PERTURB reaches 88%, 2 points below SGD."]

@@ -1,5 +1,6 @@
 /* What a lesson waits for and what it tells: conditions and facts, computed from the data of the runs on the page and from nothing else. */
 import {asked} from '../ask.js';
+import {atHead} from '../clock.js';
 import {boardShown} from '../compare.js';
 import {pretty} from '../dom.js';
 import {percent as whole} from '../forget_lane.js';
@@ -20,6 +21,10 @@ const learners = () => (boardShown()?.rows ?? []).filter(row => !row.bound);
 const points = share => (100 * share).toFixed(1);
 const fixed = one => one ? one.mean.toFixed(3) : '–';
 
+/** How many test photos the tasks before the last have, and whether one share of them is less than another by more than chance explains (two standard errors). */
+const old = ({total}) => total.slice(0, -1).reduce((sum, n) => sum + n, 0);
+const clearlyLess = (low, high, n) => high - low > 2 * Math.sqrt((Math.max(0, low * (1 - low)) + Math.max(0, high * (1 - high))) / n);
+
 /** Condition -> whether it is met. */
 export const UNTIL = {
   forget_ended: () => ended(),
@@ -30,7 +35,7 @@ export const UNTIL = {
   lambda_end: () => lambdas().length > 1 && panel.at >= lambdas().length - 1,
   published: () => view.how === 'published' && Boolean(lastFrame()?.published),
   project_ready: () => Boolean(store.project?.ready.ok) && store.project.tasks.length > 1,
-  both_trained: () => Boolean(ownRun('finetune') && ownRun('tosca')),
+  both_trained: () => ['finetune', 'tosca'].every(method => { const one = ownRun(method); return one && atHead(one); }),
   compared: () => learners().length > 1,
   plasticity_ended: () => Boolean(state.now?.verdict) && !active(),
 };
@@ -57,9 +62,10 @@ export const FACTS = {
     return {case: own === null ? 'yours' : own === mine.task ? 'own' : 'other', values: {n: mine.task + 1, doubt: mine.entropy.toFixed(2), says: pretty(answer.says), truth: pretty(answer.truth ?? point?.class ?? ''), own: (own ?? 0) + 1, own_doubt: other ? other.entropy.toFixed(2) : ''}};
   },
   routing() {
-    const [own] = modular() ? lastFrame().photo.terms : [];
+    const [own] = modular() ? lastFrame().photo.terms : [], told = lastFrame()?.oracle ?? own?.right;
     if (!own || own.routing === null) return null;
-    return {case: (own.right ?? 0) - own.accuracy >= .05 ? 'bottleneck' : 'fine', right: own.routing >= .95 ? 'nearly' : own.routing >= .8 ? 'most' : 'fewer', values: {routing: percent(own.routing), right: percent(own.right), wrong: percent(own.wrong), accuracy: percent(own.accuracy)}};
+    const choosing = told - own.accuracy, knowing = 1 - told;  // what is lost by choosing, and what the right module gets wrong as well
+    return {case: own.wrong === null ? 'always' : choosing < .03 ? 'fine' : choosing > knowing ? 'bottleneck' : 'both', right: own.routing >= .95 ? 'nearly' : own.routing >= .8 ? 'most' : 'fewer', values: {routing: percent(own.routing), right: percent(own.right), wrong: percent(own.wrong), accuracy: percent(own.accuracy), oracle: percent(told), choosing: points(choosing), knowing: points(knowing)}};
   },
   sparsity() {
     const [first, last] = [lambdas()[0], lambdas().at(-1)];
@@ -70,9 +76,11 @@ export const FACTS = {
   lambda_best() {
     const rows = lambdas(), [first, last] = [rows[0], rows.at(-1)];
     if (rows.length < 2) return null;
-    const best = rows.reduce((a, b) => b.accuracy.mean > a.accuracy.mean ? b : a), change = last.accuracy.mean - first.accuracy.mean;
-    const judged = grid().verdict?.parts.find(part => part.name === 'accuracy'), gains = judged ? judged.holds : best.accuracy.mean - first.accuracy.mean > best.accuracy.sd + first.accuracy.sd;
-    return {case: gains ? 'helps' : 'no_gain', right: change > .01 ? 'up' : change < -.01 ? 'down' : 'same', values: {best: best.sparsity, accuracy: fixed(best.accuracy), none: fixed(first.accuracy), high: last.sparsity, last: fixed(last.accuracy)}};
+    const best = rows.reduce((a, b) => b.accuracy.mean > a.accuracy.mean ? b : a), spread = row => row.accuracy.sd + first.accuracy.sd, change = last.accuracy.mean - first.accuracy.mean;
+    const judged = grid().verdict?.parts.find(part => part.name === 'accuracy'), gains = judged ? judged.holds : best.accuracy.mean - first.accuracy.mean > spread(best);  // paired over seeds where there are enough
+    const moved = Math.abs(change) > .01 && Math.abs(change) > (judged && best === last ? judged.half : spread(last));
+    return {case: !gains ? 'no_gain' : best.zeros.mean >= .5 ? 'emptied' : 'helps', right: !moved ? 'same' : change > 0 ? 'up' : 'down',
+      values: {best: best.sparsity, accuracy: fixed(best.accuracy), none: fixed(first.accuracy), high: last.sparsity, last: fixed(last.accuracy), zeros: whole(best.zeros.mean), move0: first.displacement.mean.toFixed(2), move1: best.displacement.mean.toFixed(2)}};
   },
   leak() {
     const {photo, published} = lastFrame() ?? {};
@@ -87,7 +95,7 @@ export const FACTS = {
     if (a.forgetting === null) return {case: 'one_task', right: 'neither', values};
     const judged = naive.events.filter(event => event.event === 'Evaluated'), share = (event, task) => event.correct[task] / event.total[task];
     const drops = judged.slice(0, -1).map((event, task) => share(event, task) - share(judged.at(-1), task)), most = Math.max(...drops);
-    return {case: a.forgetting - b.forgetting >= .05 ? 'less' : 'alike', right: most < .05 ? 'neither' : drops.indexOf(most) < drops.length / 2 ? 'early' : 'late', values};
+    return {case: clearlyLess(b.forgetting, a.forgetting, old(judged.at(-1))) ? 'less' : 'alike', right: most < .05 ? 'neither' : drops.indexOf(most) < drops.length / 2 ? 'early' : 'late', values};
   },
   board() {
     const [best, second] = learners();
@@ -103,6 +111,6 @@ export const FACTS = {
   remedies() {
     const said = UNTIL.plasticity_ended() ? state.now.verdict : null;
     if (!said) return null;
-    return {case: !said.tried ? 'not_asked' : said.helped ? 'some' : 'none', values: {lines: said.lines.join(t('say.gap'))}};
+    return {case: !said.tried ? 'not_asked' : said.helped ? 'some' : 'none', values: {lines: said.closed.join(t('say.gap'))}};
   },
 };

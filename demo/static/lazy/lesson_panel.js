@@ -112,7 +112,7 @@ function drawPredict(one, fact, met, guess) {
 }
 
 function drawSee(one, fact, met) {
-  const begin = async () => { now.working = true; draw(); try { await STARTS[one.start](); } catch (error) { trouble(error); now.working = false; } draw(); };
+  const begin = async () => { now.working = true; draw(); try { if (await STARTS[one.start]() === false) now.working = false; } catch (error) { trouble(error); now.working = false; } draw(); };
   return [h('p.said', {}, prose(own(one.name))),
     one.start && !met ? h('button.btn', {type: 'button', dataset: {start: one.start, focus: 'lesson-start'}, disabled: now.working, onclick: begin}, icon('play'), t(`lesson.start.${one.start}`)) : null,
     one.until ? h('p.wait', {role: 'status', dataset: {met: String(met)}}, h('span.mark', {}, met ? icon('check') : null), h('span', {}, met ? t('lesson.ui.there') : [t('lesson.ui.waiting'), ' ', t(`lesson.until.${one.until}`), now.working ? [t('say.stop'), ' ', t('lesson.ui.working')] : ''])) : null];
@@ -141,13 +141,25 @@ function drawEndFoot() {
 }
 
 /* ---------- the place meant, in the one strong colour ---------- */
+let held = true;  // the place is kept in sight until the person moves the page
+for (const what of ['wheel', 'touchmove', 'pointerdown', 'keydown']) addEventListener(what, event => { if (!panel?.contains(event.target)) held = false; }, {capture: true, passive: true});
+
 function light(place) {
   const node = place ? document.querySelector(PLACES[place]) : null;
-  if (lit === node || node && !node.offsetWidth) return;
-  unlight();
-  if (!node) return;
-  lit = node;
-  node.classList.add('lesson-lit');
-  node.scrollIntoView({block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
+  if (node && !node.offsetWidth) return;
+  if (lit !== node) {
+    unlight();
+    lit = node;
+    node?.classList.add('lesson-lit');
+    held = true;
+  }
+  if (lit && held) reveal(lit);
+}
+
+/** Brings a place into the part of the window the lesson leaves free; what is larger begins at its top. */
+function reveal(node) {
+  const {top, bottom} = node.getBoundingClientRect(), style = getComputedStyle(node), first = parseFloat(style.scrollMarginTop), last = innerHeight - parseFloat(style.scrollMarginBottom), large = bottom - top > last - first;
+  if (large ? Math.abs(top - first) < 2 : top >= first - 1 && bottom <= last + 1) return;
+  node.scrollIntoView({block: large ? 'start' : 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'});
 }
 function unlight() { lit?.classList.remove('lesson-lit'); lit = null; }
