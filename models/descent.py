@@ -31,6 +31,11 @@ def photos_a_pass(blocks: int) -> int:
     return max(1, PASS // max(1, blocks))
 
 
+def photos_a_test(blocks: float) -> int:
+    """Photos tested at once through `blocks` blocks, over all modules: no gradient is kept, so twice as many; 16 at most."""
+    return max(1, min(16, int(2 * PASS / max(1, blocks))))
+
+
 def descend(
     samples: Samples,
     parameters: Sequence[Tensor],

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
-from forget_me_not.models.descent import PASS, descend, photos_a_pass
+from forget_me_not.models.descent import descend, photos_a_pass, photos_a_test
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.prompts import PLACES, Prefix, named
 from forget_me_not.models.registry import Slider, register
@@ -105,7 +105,7 @@ class Coda:
         self.reads = Reads(cut=self.blocks[0], query=True)
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "optimiser": "adam", "schedule": schedule,
                         "micro": photos_a_pass(vit.depth - self.reads.cut)}  # fmt: skip
-        self.portion = max(1, min(16, 2 * PASS // (vit.depth - self.reads.cut)))
+        self.portion = photos_a_test(vit.depth - self.reads.cut)
         self.components: tuple[Components, ...] = ()
         self.head = Head()
 

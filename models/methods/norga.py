@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
-from forget_me_not.models.descent import PASS, descend, photos_a_pass
+from forget_me_not.models.descent import descend, photos_a_pass, photos_a_test
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.memory import Memory
 from forget_me_not.models.prompts import PLACES, Prefix, Prompts, copied, drawn, named, parts
@@ -93,7 +93,7 @@ class NoRGa:
     @property
     def portion(self) -> int:
         """Photos tested at once: fewer the more blocks all modules together run through."""
-        return max(1, min(16, 2 * PASS // (max(1, len(self.prompts)) * (self.vit.depth - self.reads.cut))))
+        return photos_a_test(max(1, len(self.prompts)) * (self.vit.depth - self.reads.cut))
 
     def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         z, y = task.train.cls().to(self.device), task.train.labels.to(self.device)

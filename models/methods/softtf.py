@@ -15,7 +15,7 @@ from torch import Tensor
 from forget_me_not.models import gradient_id
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Reads, Task
-from forget_me_not.models.descent import PASS, descend, photos_a_pass
+from forget_me_not.models.descent import descend, photos_a_pass, photos_a_test
 from forget_me_not.models.head import CROSS_ENTROPY, NEW_ROWS, Head
 from forget_me_not.models.masks import BLOCKS, Masked, Masks, moved, new_masks
 from forget_me_not.models.memory import Memory
@@ -125,7 +125,7 @@ class SoftTF:
     def portion(self) -> int:
         """Photos tested at once: fewer the more blocks all modules together run through; the last one costs a fifth."""
         cost = max(1, len(self.masks)) * (self.vit.depth - self._start - 0.8) * (4 if self.gradient else 1)
-        return max(1, min(16, int(2 * PASS / cost)))
+        return photos_a_test(cost)
 
     @property
     def below(self) -> Prefix | None:
