@@ -2,11 +2,10 @@
 
 import itertools
 import json
-import re
-from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+from painted import painted
 
 from forget_me_not.demo import marks
 from forget_me_not.demo.figures import curves, draw, loss, matrix
@@ -15,17 +14,7 @@ from forget_me_not.demo.view import RunView, reduce, replay
 from forget_me_not.demo.words import words
 from forget_me_not.models.events import Evaluated, Finished, RunStarted, Step, TaskFinished, TaskStarted
 
-TOKENS = (Path(marks.__file__).parent / "static" / "tokens.css").read_text()
 ENGLISH, JAPANESE = words("en"), words("ja")
-
-
-def painted(value):
-    """The figure as the browser has it: every token replaced by its value in tokens.css."""
-    if isinstance(value, str) and value.startswith("@"):
-        return re.search(rf"--{value[1:]}: ([^;]+);", TOKENS)[1].strip()
-    if isinstance(value, dict):
-        return {k: painted(v) for k, v in value.items()}
-    return [painted(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def stream(tasks, method="finetune", names=None):

@@ -1,8 +1,6 @@
 """Look inside: points and frames of small real runs, layouts, figures of every moment, the batch vote, the lambda grid."""
 
 import json
-import re
-from pathlib import Path
 
 import fastapi
 import photos_made as made
@@ -10,8 +8,9 @@ import plotly.graph_objects as go
 import pytest
 import torch
 from fastapi.testclient import TestClient
+from painted import painted
 
-from forget_me_not.demo import figures_inside, figures_lambda, inside, inside_kept, lambda_panel, marks, routes_inside
+from forget_me_not.demo import figures_inside, figures_lambda, inside, inside_kept, lambda_panel, routes_inside
 from forget_me_not.demo.ask import Desk
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.disk import write_json
@@ -31,21 +30,11 @@ from forget_me_not.models.experiment import conduct, facts
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 
-TOKENS = "".join((Path(marks.__file__).parent / "static" / file).read_text() for file in ("tokens.css", "inside.css"))
 ENGLISH, JAPANESE = words("en"), words("ja")
 COUNTS = {"apple": 9, "brick": 9, "cloud": 9, "desk": 12}
 QUICK = {"tosca": {"epochs": 3}, "finetune": {"epochs": 3}, "softtf": {"epochs": 1}, "simplecil": {},
          "adapter_tasks": {"epochs": 1}, "l2p": {"epochs": 1}}  # fmt: skip
 MODULAR = ("tosca", "softtf", "adapter_tasks")
-
-
-def painted(value):
-    """The figure as the browser has it: every token replaced by its value."""
-    if isinstance(value, str) and value.startswith("@"):
-        return re.search(rf"--{value[1:]}: ([^;]+);", TOKENS)[1].strip()
-    if isinstance(value, dict):
-        return {k: painted(v) for k, v in value.items()}
-    return [painted(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 @pytest.fixture(scope="module")
