@@ -68,9 +68,9 @@ class Photo:
             raise Problem("image_changed", name=self.name)
         return data
 
-    def open(self) -> Image.Image:
-        """The upright RGB picture."""
-        return decode(self.read(), self.name, self.limits.pixels)
+    def open(self, small: bool = False) -> Image.Image:
+        """The upright RGB picture. small: a JPEG may come back reduced, its short side at least decode.SMALL."""
+        return decode(self.read(), self.name, self.limits.pixels, small)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from forget_me_not.models import engine, images
 from forget_me_not.models.core import PIXELS, rng_for
 from forget_me_not.models.events import Evaluated
-from forget_me_not.models.plasticity import arms, streams
+from forget_me_not.models.plasticity import arms, groups, streams
 from forget_me_not.models.plasticity.pixels import PhotoPixels, PixelTable, square
 from forget_me_not.models.problem import Problem
 
@@ -136,6 +136,51 @@ def test_a_folder_of_photos_becomes_class_groups_and_is_learnt_with_masked_answe
     assert all(e.total[:-1] == (0,) * e.task and e.total[-1] > 0 for e in last)
     for t, tested in enumerate(study.stream.tasks):
         assert set(answered[t].tolist()) <= set(tested.task.classes)
+
+
+def test_all_classes_have_their_turn_and_come_again_in_new_company():
+    tasks = groups.company(6, 9, 2, seed=1)
+    for turn in (tasks[:3], tasks[3:6], tasks[6:]):
+        assert sorted(c for task in turn for c in task) == list(range(6))
+    assert set(tasks[:3]) != set(tasks[3:6])
+    assert tasks == groups.company(6, 9, 2, seed=1)
+    assert tasks != groups.company(6, 9, 2, seed=2)
+    assert all(len(task) == 2 for task in groups.company(5, 20, 2))  # one class waits for the next turn
+
+
+def test_a_class_teaches_and_tests_with_the_same_photos_in_all_company(painted):
+    made = groups.groups(painted, 6, 3, seed=2, train_per_class=4, test_per_class=2)
+    study = streams.class_groups(painted, 6, 3, seed=2, size=8, train_per_class=4, test_per_class=2, shown={"c0": "red"})
+    assert [(len(train), len(test)) for train, test in made.sides] == [(4, 2)] * 5
+    assert set(study.stream.classes) == {"red", "c1", "c2", "c3", "c4"}
+    for classes, tested in zip(made.tasks, study.stream.tasks, strict=True):
+        assert tested.task.classes == classes
+        assert tested.task.train.index.tolist() == [p for c in classes for p in made.sides[c][0]]
+        assert tested.test.index.tolist() == [p for c in classes for p in made.sides[c][1]]
+        labels = {painted.photos[p].label for p in tested.test.index.tolist()}
+        assert {"red" if label == "c0" else label for label in labels} == set(tested.task.name.split(", "))
+    assert study.batch == made.batch == 3
+    assert [groups.batch_of(sizes) for sizes in ([2, 9], [40, 80], [2500])] == [1, 10, 40]
+
+
+def test_pixels_that_are_there_are_not_decoded_again(painted):
+    source = PhotoPixels(painted.photos, 8)
+    study = streams.class_groups(painted, 2, 2, size=8, source=source)
+    assert {id(t.test.source) for t in study.stream.tasks} == {id(source)}
+
+
+def test_a_large_jpeg_is_read_reduced_and_looks_the_same(tmp_path):
+    from PIL import Image
+
+    (tmp_path / "a").mkdir()
+    across = Image.linear_gradient("L").resize((1200, 900)).rotate(180)
+    Image.merge("RGB", (across, across.transpose(Image.Transpose.FLIP_LEFT_RIGHT), across)).save(tmp_path / "a" / "1.jpg")
+    photo = images.read([tmp_path]).photos[0]
+    assert min(photo.open(small=True).size) in range(64, 200)
+    small, whole = (square(photo.open(small), 32).float() for small in (True, False))
+    assert (small - whole).abs().mean() < 2
+    assert torch.equal(PhotoPixels([photo], 32).get(torch.tensor([0]), PIXELS)[0], small / 127.5 - 1)
+    assert torch.equal(PhotoPixels([photo], 48).get(torch.tensor([0]), PIXELS)[0], square(photo.open(), 48).float() / 127.5 - 1)
 
 
 def test_more_classes_a_task_than_there_are_is_a_problem(painted):

@@ -11,6 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from forget_me_not.models.core import PIXELS
+from forget_me_not.models.decode import SMALL
 from forget_me_not.models.encoder import TableVit
 from forget_me_not.models.problem import Problem
 
@@ -57,6 +58,7 @@ class PixelTable:
 class PhotoPixels:
     """A core.Source over photos at S x S pixels, colour, [-1, 1]: short side to S (bicubic), centre crop, decoded once.
 
+    Up to S = 32 a JPEG is read at a reduced size that has at least twice the pixels, which is up to eight times as fast.
     It holds 3 S^2 bytes a photo. Only the cut PIXELS: Problem("pixels_only").
     """
 
@@ -73,7 +75,7 @@ class PhotoPixels:
         done = len(index) - len(missing)
         for part in missing.split(CHUNK):
             for i in part.tolist():
-                self._images[i] = square(self.photos[i].open(), self.size)
+                self._images[i] = square(self.photos[i].open(small=2 * self.size <= SMALL), self.size)
             self._ready[part] = True
             done += len(part)
             yield min(done, len(index))

@@ -13,7 +13,7 @@ A network trained throughout sees one task at a time and is tested on the newest
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,9 @@ from sklearn.datasets import load_digits
 from torch import Tensor
 
 from forget_me_not.models.core import PIXELS, Reads, Samples, Source, Stream, Task, TestedTask, rng_for
+from forget_me_not.models.plasticity.groups import TEST_PER_CLASS, TRAIN_PER_CLASS, batch_of, company, groups, title
 from forget_me_not.models.plasticity.pixels import PhotoPixels, PixelTable
 from forget_me_not.models.problem import Problem
-from forget_me_not.models.stream import plan
 
 if TYPE_CHECKING:
     from forget_me_not.models.images import ImageSet
@@ -98,18 +98,20 @@ def random_labels(tasks: int = 20, seed: int = 0, train: int = TRAINED, epochs: 
                  facts={"stream": "random labels", "tasks": tasks, "seed": seed, "train": train})  # fmt: skip
 
 
-def class_groups(images: ImageSet, tasks: int = 20, per_task: int = 5, seed: int = 0, size: int = 32, epochs: int = 20,
-                 train_per_class: int | None = None) -> Study:  # fmt: skip
-    """`per_task` classes of a folder in each task. Once all have had their turn they come again in new company.
+def class_groups(images: ImageSet, tasks: int = 20, per_task: int = 2, seed: int = 0, size: int = 32, epochs: int = 20,
+                 train_per_class: int | None = TRAIN_PER_CLASS, test_per_class: int | None = TEST_PER_CLASS,
+                 shown: Mapping[str, str] | None = None, source: Source | None = None) -> Study:  # fmt: skip
+    """`per_task` classes of a folder in each task (see groups.py), photos at `size` pixels.
 
-    A class has one test side for good, split by groups as in every other stream. Ranks are measured on training images of
-    the task: a folder has none to spare. Problems: group_too_large, and those of stream.plan.
+    shown: what classes are called instead of their labels. source: pixels of these photos that are there already. Ranks are
+    measured on training images of the task: a folder has none to spare. Problems: those of groups.groups.
     """
-    single = plan([p.label for p in images.photos], [p.group for p in images.photos], per_task=1, kind="task", seed=seed,
-                  train_per_class=train_per_class)  # fmt: skip
-    sides = [(torch.tensor(c.train), torch.tensor(c.test)) for c in single.tasks]
-    return _grouped("class groups", PhotoPixels(images.photos, size), single.classes, sides, tasks, per_task, seed, epochs,
-                    {"size": size, "channels": 3, "patch": size // 4})  # fmt: skip
+    made = groups(images, tasks, per_task, seed, train_per_class, test_per_class)
+    sides = [(torch.tensor(train), torch.tensor(test)) for train, test in made.sides]
+    names = [(shown or {}).get(label, label) for label in made.classes]
+    found = _grouped("class groups", source or PhotoPixels(images.photos, size), names, sides, made.tasks, seed, epochs,
+                     {"size": size, "channels": 3, "patch": size // 4})  # fmt: skip
+    return replace(found, facts={**found.facts, "photos": [photo.sha for photo in images.photos]})
 
 
 def cifar100(folder: Path | str, tasks: int = 20, per_task: int = 5, seed: int = 0, epochs: int = 20,
@@ -127,8 +129,8 @@ def cifar100(folder: Path | str, tasks: int = 20, per_task: int = 5, seed: int =
         of = (labels == c).nonzero()[:, 0]
         sides.append((of[of < trained][:train_per_class], of[of >= trained]))
     names = tuple((folder / "fine_label_names.txt").read_text().split())
-    return _grouped("cifar100", PixelTable(pixels, name="cifar100"), names, sides, tasks, per_task, seed, epochs,
-                    {"size": 32, "channels": 3, "patch": 8})  # fmt: skip
+    return _grouped("cifar100", PixelTable(pixels, name="cifar100"), names, sides, company(100, tasks, per_task, seed), seed,
+                    epochs, {"size": 32, "channels": 3, "patch": 8})  # fmt: skip
 
 
 def _cifar(file: Path) -> tuple[Tensor, Tensor]:
@@ -142,25 +144,19 @@ def _cifar(file: Path) -> tuple[Tensor, Tensor]:
     return records[:, 2:].reshape(-1, 3, 32, 32), records[:, 1].long()
 
 
-def _grouped(name: str, source: Source, names: Sequence[str], sides: Sequence[tuple[Tensor, Tensor]], tasks: int, per_task: int,
-             seed: int, epochs: int, network: Mapping[str, Any]) -> Study:  # fmt: skip
-    """Tasks of `per_task` classes: the classes in a drawn order, then in another, …; sides: train and test of each class."""
-    if not 1 <= per_task <= len(names):
-        raise Problem("group_too_large", classes=len(names), per_task=per_task)
+def _grouped(name: str, source: Source, names: Sequence[str], sides: Sequence[tuple[Tensor, Tensor]],
+             tasks: Sequence[tuple[int, ...]], seed: int, epochs: int, network: Mapping[str, Any]) -> Study:  # fmt: skip
+    """Tasks of the classes named in `tasks`; sides: training and test images of each class."""
     made: list[TestedTask] = []
-    turns = len(names) // per_task
-    for t in range(tasks):
-        order = torch.randperm(len(names), generator=rng_for(seed, _DRAWS + t // turns))
-        classes = tuple(sorted(order[t % turns * per_task :][:per_task].tolist()))
+    for t, classes in enumerate(tasks):
         train, test = (
             (torch.cat([sides[c][side] for c in classes]),
              torch.cat([torch.full((len(sides[c][side]),), c) for c in classes])) for side in (0, 1)
         )  # fmt: skip
-        title = ", ".join(names[c] for c in classes[:4]) + (" …" if per_task > 4 else "")
-        made.append(_task(source, t, title, classes, train, test))
+        made.append(_task(source, t, title([names[c] for c in classes]), classes, train, test))
     return Study(name, Stream(tuple(made), tuple(names), "task"), {**network, "classes": len(names)},
-                 partial(_trained_on, made), epochs,
-                 facts={"stream": name, "tasks": tasks, "per_task": per_task, "seed": seed})  # fmt: skip
+                 partial(_trained_on, made), epochs, batch_of([len(t.task.train) for t in made]),
+                 facts={"stream": name, "tasks": len(tasks), "per_task": len(tasks[0]), "seed": seed})  # fmt: skip
 
 
 def _trained_on(tasks: Sequence[TestedTask], task: int) -> Tensor:
