@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from forget_me_not.models.core import Problem
+from forget_me_not.models.linear import linear
 
 
 class Edit:
@@ -66,8 +67,8 @@ def run_block(block: nn.Module, index: int, h: Tensor, edit: Edit = NO_EDIT, *, 
         gain, shift = w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias)
         return F.layer_norm(x, layer.normalized_shape, gain, shift, layer.eps)
 
-    def linear(name: str, layer: nn.Linear, x: Tensor) -> Tensor:
-        return F.linear(x, w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias))
+    def multiplied(name: str, layer: nn.Linear, x: Tensor) -> Tensor:
+        return linear(x, w(f"{name}.weight", layer.weight), w(f"{name}.bias", layer.bias))
 
     def scale(name: str, layer: nn.Module, x: Tensor) -> Tensor:
         gamma = getattr(layer, "gamma", None)
@@ -84,7 +85,7 @@ def run_block(block: nn.Module, index: int, h: Tensor, edit: Edit = NO_EDIT, *, 
     if cls_only and plain:
         x = _cls_attention(x, weight.unflatten(0, (3, heads, -1)), bias, lambda q: edit.attend(index, q))  # (B, 1, D)
     else:
-        q, k, v = F.linear(x, weight, bias).unflatten(-1, (3, heads, -1)).unbind(2)  # (B, L, H, d) each
+        q, k, v = linear(x, weight, bias).unflatten(-1, (3, heads, -1)).unbind(2)  # (B, L, H, d) each
         q, k, v = attention.q_norm(q.transpose(1, 2)), attention.k_norm(k.transpose(1, 2)), v.transpose(1, 2)  # (B, H, L, d)
         q, mask = q[:, :, : h.shape[1]], None
         if (prefix := edit.attend(index, q)) is not None:
@@ -93,11 +94,11 @@ def run_block(block: nn.Module, index: int, h: Tensor, edit: Edit = NO_EDIT, *, 
                 mask = torch.cat([gate, gate.new_zeros(*gate.shape[:-1], k.shape[2])], -1)  # (B, H, Lq, P + L)
             k, v = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         x = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)  # (B, Lq, D)
-    h = h + scale("ls1", block.ls1, linear("attn.proj", attention.proj, attention.norm(x)))
+    h = h + scale("ls1", block.ls1, multiplied("attn.proj", attention.proj, attention.norm(x)))
 
     x = norm("norm2", block.norm2, h)
-    y = block.mlp.norm(block.mlp.act(linear("mlp.fc1", block.mlp.fc1, x)))
-    y = scale("ls2", block.ls2, linear("mlp.fc2", block.mlp.fc2, y))
+    y = block.mlp.norm(block.mlp.act(multiplied("mlp.fc1", block.mlp.fc1, x)))
+    y = scale("ls2", block.ls2, multiplied("mlp.fc2", block.mlp.fc2, y))
     return h + edit.mlp(index, h, y)
 
 
@@ -109,7 +110,7 @@ def _cls_attention(x: Tensor, weight: Tensor, bias: Tensor | None, attend: Calla
     _, heads, d, _ = weight.shape
     (wq, wk, wv) = weight.unbind(0)
     bq, bk, bv = (weight.new_zeros(3, heads, d) if bias is None else bias.view(3, heads, d)).unbind(0)
-    q = F.linear(x[:, 0], wq.flatten(0, 1), bq.flatten()).unflatten(-1, (heads, d))  # (B, H, d)
+    q = linear(x[:, 0], wq.flatten(0, 1), bq.flatten()).unflatten(-1, (heads, d))  # (B, H, d)
     toward = torch.einsum("bhd,hdw->bhw", q, wk)  # (B, H, D)
     scores = (toward @ x.mT + (q * bk).sum(-1, keepdim=True)) * d**-0.5  # (B, H, L)
     if (prefix := attend(q[:, :, None])) is None:
