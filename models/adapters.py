@@ -17,6 +17,7 @@ from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch
 from forget_me_not.models.edit import Edit
 from forget_me_not.models.layers import Params
+from forget_me_not.models.linear import linear
 
 ADAPTER_SCALE = 0.1
 """AdaptFormer's factor on what an adapter adds (Chen et al. 2022, arXiv:2205.13535)."""
@@ -54,11 +55,11 @@ class Adapters(Parts):
 
     def mlp(self, block: int, x: Tensor, y: Tensor) -> Tensor:
         down, down_bias, up, up_bias = (self.values[f"{block:03d}.{p}"] for p in ("down", "down_bias", "up", "up_bias"))
-        a = F.relu(F.linear(x, down, down_bias))  # (B, L, r)
+        a = F.relu(linear(x, down, down_bias))  # (B, L, r)
         if self.drop is not None:
             kept = torch.rand(a.shape, generator=self.drop) >= ADAPTER_DROPOUT
             a = a * kept.to(a) / (1 - ADAPTER_DROPOUT)
-        return y + ADAPTER_SCALE * F.linear(a, up, up_bias)
+        return y + ADAPTER_SCALE * linear(a, up, up_bias)
 
     @staticmethod
     def new(blocks: Sequence[int], width: int, rank: int, rng: torch.Generator) -> Params:
@@ -99,8 +100,8 @@ class LucaLayers(Parts):
 
     def mlp(self, block: int, x: Tensor, y: Tensor) -> Tensor:
         down, up, squeeze, excite = (self.values[f"{block:03d}.{p}"] for p in ("down", "up", "squeeze", "excite"))
-        v = y + F.linear(F.gelu(F.linear(y, down)), up)
-        return v * 2 * torch.sigmoid(F.linear(F.relu(F.linear(v, squeeze)), excite))
+        v = y + linear(F.gelu(linear(y, down)), up)
+        return v * 2 * torch.sigmoid(linear(F.relu(linear(v, squeeze)), excite))
 
     @staticmethod
     def new(blocks: Sequence[int], width: int, rank: int, rng: torch.Generator) -> Params:
