@@ -4,6 +4,7 @@ import {drawLook} from './ask_look.js';
 import {openCamera} from './camera.js';
 import {bud, dot, fill, glyph, h, icon, pretty, title} from './dom.js';
 import {dropZone} from './drop.js';
+import {explained} from './glossary.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {answerHere} from './pack_names.js';
@@ -17,7 +18,7 @@ const OTHERS = 2;
 export function mountAsk(card) {
   const picker = h('input.hidden', {type: 'file', accept: 'image/*,.heic,.heif', tabIndex: -1, 'aria-hidden': 'true', onchange: () => { if (picker.files[0]) askFile(view.run, picker.files[0]); picker.value = ''; }});
   const body = h('div.askbody');
-  card.replaceChildren(title(t('ask.title'), t('ask.sub'), h('div.acts', {}, h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-camera'}, onclick: () => openCamera({one: true, name: '', take: file => askFile(view.run, file), files: () => picker.click()})}, icon('camera'), t('ask.camera')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask'}, onclick: () => picker.click()}, icon('file'), t('ask.another')))), picker, body);
+  card.replaceChildren(title(t('ask.title'), explained('ask.sub'), h('div.acts', {}, h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-camera'}, onclick: () => openCamera({one: true, name: '', take: file => askFile(view.run, file), files: () => picker.click()})}, icon('camera'), t('ask.camera')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask'}, onclick: () => picker.click()}, icon('file'), t('ask.another')))), picker, body);
   dropZone(card, files => askFile(view.run, files[0]));
   let view = null;
   const draw = now => {

@@ -3,6 +3,7 @@ import {get} from './api.js';
 import {bud, fill, glyph, h, icon, segmented, title} from './dom.js';
 import {chart, frame, redrawAll} from './charts.js';
 import {mountShare} from './compare_share.js';
+import {explained, term} from './glossary.js';
 import {lang, t} from './i18n.js';
 import {changed, show, store, subscribe} from './store.js';
 import {current, goTo} from './tabs.js';
@@ -17,7 +18,7 @@ const label = row => row.note ? `${row.title} · ${row.note}` : row.title;
 
 export function mountCompare(root) {
   const which = h('div.which.sets'), plane = frame(450, t('compare.plane'), () => planeTable()), board = h('article.card', {id: 'leaderboard'}), share = h('article.card', {id: 'share'}), claims = h('article.card', {id: 'claims'});
-  const planeCard = h('article.card', {id: 'chart-plane'}, title(t('compare.plane'), t('compare.plane_sub')), plane.parts, aimFold(plane.plot));
+  const planeCard = h('article.card', {id: 'chart-plane'}, title(t('compare.plane'), explained('compare.plane_sub')), plane.parts, aimFold(plane.plot));
   const both = h('div.two.plane-row', {}, planeCard, board), empty = h('article.card.note-card', {id: 'nothing-to-compare'});
   root.replaceChildren(which, both, empty, share, claims);
   claims.append(title(t('claims.title'), t('claims.sub')), claimsFold());
@@ -90,6 +91,9 @@ function drawWhich(node, {streams, stream}) {
 }
 
 /* ---------- the leaderboard ---------- */
+/** What the glossary says of a number. */
+const TERMS = {end: 'last_accuracy', interval: 'interval', forgot: 'forgetting', learns: 'plasticity', keeps: 'stability', module: 'routing', module_right: 'a_right', module_wrong: 'a_wrong', published: 'batch_vote', oracle: 'oracle'};
+const head = name => TERMS[name] ? term(TERMS[name], t(`compare.${name}`)) : t(`compare.${name}`);
 const COLUMNS = ['end', 'forgot', 'module', 'seconds', 'memory'];
 
 function drawBoard(node, answer) {
@@ -98,7 +102,7 @@ function drawBoard(node, answer) {
   fill(node, [rows, say.board, unfinished, state.picked], () => [
     title(t('compare.board'), [t('compare.board_sub', set), shared > 1 ? t('compare.board_seeds', {n: shared}) : ''].join(t('say.gap'))),
     h('div.scroll', {}, h('table.board', {}, h('caption.hidden', {}, t('compare.board')),
-      h('thead', {}, h('tr', {}, h('td'), h('th', {scope: 'col'}, t('compare.method')), COLUMNS.map(name => h('th', {scope: 'col', class: `c-${name}`, title: t(`compare.${name}_help`)}, t(`compare.${name}`))))),
+      h('thead', {}, h('tr', {}, h('td'), h('th', {scope: 'col'}, t('compare.method')), COLUMNS.map(name => h('th', {scope: 'col', class: `c-${name}`, title: TERMS[name] ? null : t(`compare.${name}_help`)}, head(name))))),
       h('tbody', {}, rows.map(row => line(row, shared, spread))))),
     h('p.say', {}, say.board), unfinished ? h('p.fine', {role: 'status'}, t('compare.waiting', {n: unfinished})) : null,
     h('details.meaning', {ontoggle: redrawAll}, h('summary', {}, t('compare.all'), icon('down')), h('div.scroll', {}, numbers(rows))),
@@ -107,12 +111,12 @@ function drawBoard(node, answer) {
 
 function line(row, shared, anySpread) {
   const picked = row.key === state.picked, many = row.seeds.length > 1;
-  const small = [row.bound ? t('compare.upper_bound') : null, row.note, many && !shared ? t('compare.seeds', {n: row.seeds.length}) : null, row.tied ? t('compare.tied') : null].filter(Boolean);
+  const small = [row.bound ? term('joint', t('compare.upper_bound')) : null, row.note, many && !shared ? t('compare.seeds', {n: row.seeds.length}) : null, row.tied ? term('interval', t('compare.tied')) : null].filter(Boolean);
   const values = {low: number(row.low), high: number(row.high), least: number(row.least), most: number(row.most), n: row.total};
   const name = row.bound ? h('b', {}, row.title) : h('button.name', {type: 'button', 'aria-pressed': String(picked), title: t('compare.pick', {method: row.title}), dataset: {focus: `row-${row.key}`}, onclick: () => pick(row.key)}, row.title);
   return h('tr', {class: `${row.bound ? 'bound' : ''} ${picked ? 'you' : ''}`, onclick: event => { if (!row.bound && !event.target.closest('button') && !String(getSelection())) pick(row.key); }, dataset: {method: row.method, right: String(row.right), total: String(row.total)}},
     h('td', {}, glyph(row.method)),
-    h('th', {scope: 'row'}, name, small.length ? h('span.sub', {}, small.join(' · ')) : null),
+    h('th', {scope: 'row'}, name, small.length ? h('span.sub', {}, small.map((one, at) => [at ? ' · ' : '', one])) : null),
     h('td.acc.c-end', {title: t(many ? 'compare.hover_many' : 'compare.hover_one', values)},
       h('span.spread', {'aria-hidden': 'true', style: {'--v': row.accuracy}}), h('b', {}, number(row.accuracy)), anySpread ? h('span.pm', {}, row.spread !== null ? `±${number(row.spread)}` : '') : null,
       row.batch_vote_accuracy !== null ? h('span.sub', {title: t('compare.published_help')}, t('compare.published_short', {value: number(row.batch_vote_accuracy)})) : null),
@@ -131,7 +135,7 @@ function numbers(rows) {
   const names = ['end', 'interval', 'forgot', 'learns', 'keeps', 'module', 'module_right', 'module_wrong', 'published', 'oracle', 'parameters', 'memory', 'seconds'];
   const values = row => [row.spread === null ? number(row.accuracy) : `${number(row.accuracy)} ±${number(row.spread)}`, `${number(row.low)}–${number(row.high)}`, or(number(row.forgetting)), or(number(row.learning_accuracy)), or(row.forgetting === null ? null : number(1 - row.forgetting)),
     ...['routing_accuracy', 'accuracy_right', 'accuracy_wrong', 'batch_vote_accuracy', 'oracle_accuracy'].map(name => or(number(row[name]))), or(row.parameters === null ? null : Math.round(row.parameters).toLocaleString(lang)), memory(row.bytes), seconds(row)];
-  return h('table.numbers', {}, h('caption.hidden', {}, t('compare.all')), h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, t('compare.method')), names.map(name => h('th', {scope: 'col'}, t(`compare.${name}`))))),
+  return h('table.numbers', {}, h('caption.hidden', {}, t('compare.all')), h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, t('compare.method')), names.map(name => h('th', {scope: 'col'}, head(name))))),
     h('tbody', {}, rows.map(row => h('tr', {}, h('th', {scope: 'row'}, label(row)), values(row).map(value => h('td', {}, value))))));
 }
 

@@ -3,6 +3,7 @@ import {get} from './api.js';
 import {mountAsk} from './ask.js';
 import {isActive} from './clock.js';
 import {bud, fill, h, hueOf, icon, segmented} from './dom.js';
+import {explained} from './glossary.js';
 import {isNamed, taskName} from './header.js';
 import {lang, problemText, rich, t} from './i18n.js';
 import {mountCloud} from './inside_cloud.js';
@@ -131,12 +132,12 @@ function drawSwitch(switcher, leak) {
   const {photo, published} = view.figures.frames[view.time];
   switcher.hidden = !published;
   leak.hidden = !published && !photo.chosen;
-  if (!published) return tell(leak, photo.chosen ? t('inside.no_vote', {method: titleOf(view.run.method)}) : '');
+  if (!published) return tell(leak, photo.chosen ? 'inside.no_vote' : '', {method: titleOf(view.run.method)});
   const [honest, leaky] = [shareOf(photo.rows), shareOf(published.rows)];
   fill(switcher, [view.how, honest, leaky], () => segmented(t('inside.switch'), [['photo', t('inside.per_photo', {percent: percent(honest)})], ['published', t('inside.as_published', {percent: percent(leaky)})]], view.how, value => { view.how = value; changed(); }, 'inside-how'));
-  tell(leak, view.how === 'photo' ? t('inside.no_leak') : t('inside.leak', {batch: BATCH, gain: (100 * (leaky - honest)).toFixed(1)}));
+  tell(leak, view.how === 'photo' ? 'inside.no_leak' : 'inside.leak', {batch: BATCH, gain: (100 * (leaky - honest)).toFixed(1)});
 }
-const tell = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+const tell = (node, key, values) => fill(node, [key, values], () => key ? explained(key, values) : []);
 
 function stop() { clearInterval(view.timer); view.timer = 0; }
 function play(total) {

@@ -2,6 +2,7 @@
 import {photoUrl} from './api.js';
 import {frame} from './charts.js';
 import {dot, fill, h, hueOf, pretty, segmented, title} from './dom.js';
+import {explained, term} from './glossary.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {saidOf, stateOf, view} from './inside.js';
@@ -20,8 +21,7 @@ export function mountCloud(card, askAt) {
   return () => {
     const {data, run} = view, where = data.after ? chosen.where : 'before', perplexity = chosen.perplexity ?? data.perplexity;
     fill(choose, [where, chosen.how, perplexity, Boolean(data.after), data.pending, data.perplexities], () => drawChoice(where, perplexity));
-    const text = honesty(where, perplexity);
-    if (note.textContent !== text) note.textContent = text;
+    fill(note, [run.id, where, chosen.how, perplexity, data.pending, view.time], () => honesty(where, perplexity));
     const key = JSON.stringify([run.id, view.time, view.how, where, chosen.how, perplexity, data.pending, cloud.plot.offsetWidth, document.body.classList.contains('dark')]);
     if (painted === key || !cloud.plot.offsetWidth) return;
     painted = key;
@@ -36,7 +36,7 @@ function drawChoice(where, perplexity) {
   const pick = name => value => { chosen[name] = value; changed(); }, {data} = view, ready = data.perplexities.filter(one => data[where].tsne[one]);
   return [data.after ? segmented(t('inside.where'), [['before', t('inside.before')], ['after', t('inside.after')]], where, pick('where'), 'where') : null,
     segmented(t('inside.how'), [['tsne', t('inside.tsne')], ['pca', t('inside.pca')]], chosen.how, pick('how'), 'how'),
-    chosen.how !== 'tsne' ? null : ready.length > 1 ? h('span.labelled', {}, h('span.sub', {}, t('inside.perplexity')), segmented(t('inside.perplexity'), ready.map(one => [one, String(one)]), Number(perplexity), pick('perplexity'), 'perplexity')) : data.pending ? h('span.sub', {}, t('inside.perplexity_wait')) : null];
+    chosen.how !== 'tsne' ? null : ready.length > 1 ? h('span.labelled', {}, h('span.sub', {}, term('perplexity', t('inside.perplexity'))), segmented(t('inside.perplexity'), ready.map(one => [one, String(one)]), Number(perplexity), pick('perplexity'), 'perplexity')) : data.pending ? h('span.sub', {}, t('inside.perplexity_wait')) : null];
 }
 
 /** The positions to draw: those of this moment where there are some. */
@@ -48,8 +48,9 @@ function layout(where, perplexity) {
 
 function honesty(where, perplexity) {
   const {data} = view, moving = data[where].frames && (chosen.how === 'pca' || perplexity === data.perplexity), most = (data.points.length + (data[where].keys?.pca.length ?? 0) - 1) / 3;
-  return [chosen.how === 'tsne' ? t('inside.honest_tsne', {perplexity: Math.min(perplexity, Math.max(1, most)).toFixed(perplexity > most ? 1 : 0), seed: data.seed}) : t('inside.honest_pca'), where === 'before' ? t('inside.honest_frozen') : t(moving ? 'inside.honest_frames' : 'inside.honest_still'),
-    data[where].keys ? t(data.pool ? 'inside.pool_note' : 'inside.keys_note') : '', data.after ? '' : t('inside.no_modules')].filter(Boolean).join(t('say.gap'));
+  const said = [chosen.how === 'tsne' ? ['inside.honest_tsne', {perplexity: Math.min(perplexity, Math.max(1, most)).toFixed(perplexity > most ? 1 : 0), seed: data.seed}] : ['inside.honest_pca'], [where === 'before' ? 'inside.honest_frozen' : moving ? 'inside.honest_frames' : 'inside.honest_still'],
+    data[where].keys ? [data.pool ? 'inside.pool_note' : 'inside.keys_note'] : null, data.after ? null : ['inside.no_modules']].filter(Boolean);
+  return said.map(([key, values], at) => [at ? t('say.gap') : '', explained(key, values)]);
 }
 
 const says = () => {

@@ -2,12 +2,14 @@
 import {get, post} from './api.js';
 import {chart, frame} from './charts.js';
 import {bud, dot, fill, h, segmented, title} from './dom.js';
+import {explained, term} from './glossary.js';
 import {taskName} from './header.js';
 import {lang, problemText, t} from './i18n.js';
 import {view} from './inside.js';
 import {changed} from './store.js';
 import {trouble} from './toast.js';
 
+const TERMS = {routing: 'routing', oracle: 'oracle'};
 const MEASURES = ['accuracy', 'routing', 'oracle', 'zeros', 'displacement', 'turns', 'overlap'];
 export const panel = {run: null, source: 'own', pack: null, packs: null, grids: new Map(), at: 3, busy: false};
 
@@ -17,7 +19,7 @@ export function mountLambda(card) {
   const slider = h('input.plain', {type: 'range', min: 0, max: 5, step: 1, 'aria-label': t('lambda.slider'), oninput: () => { panel.at = Number(slider.value); changed(); }});
   const range = h('label.lambdarange', {}, h('span.label', {}, t('lambda.slider')), h('output'), slider);
   const charts = h('div', {}, h('div.two.even', {}, h('div', {}, h('h4', {}, t('lambda.levels')), levels.parts), h('div', {}, h('h4', {}, t('lambda.shapes')), shapes.parts)), caption, claim, h('div.lambdarow', {}, h('div', {}, range, numbers), pairs));
-  card.replaceChildren(title(t('lambda.title'), t('lambda.sub')), sources, state, charts);
+  card.replaceChildren(title(t('lambda.title'), explained('lambda.sub')), sources, state, charts);
   let painted = null;
   return () => {
     if (panel.run !== view.run.id) { panel.run = view.run.id; panel.grids.delete('own'); itsOwn(view.run.project); look(); }
@@ -83,7 +85,7 @@ function drawState(grid) {
 }
 
 const spread = one => one ? `${one.mean.toFixed(3)} ± ${one.sd.toFixed(3)}` : '–';
-const drawNumbers = row => MEASURES.map(name => h('div', {dataset: {measure: name}}, h('dt', {}, t(`lambda.${name}`)), h('dd', {}, spread(row[name]))));
+const drawNumbers = row => MEASURES.map(name => h('div', {dataset: {measure: name}}, h('dt', {}, TERMS[name] ? term(TERMS[name], t(`lambda.${name}`)) : t(`lambda.${name}`)), h('dd', {}, spread(row[name]))));
 
 /** The overlap of every pair of modules as a small tinted table with beads on both sides. */
 function drawPairs(row) {

@@ -2,6 +2,7 @@
 import {photoUrl} from './api.js';
 import {frame} from './charts.js';
 import {dot, fill, h, icon, pretty, segmented, title} from './dom.js';
+import {explained} from './glossary.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {frameNow, moveTo, saidOf, view} from './inside.js';
@@ -13,7 +14,7 @@ let since = 'row';
 
 export function mountMatrix(card, askAt) {
   const matrix = frame(400, t('charts.matrix'), table), pick = h('div.choose.columns'), flips = h('div.flips', {'aria-live': 'polite'});
-  card.replaceChildren(title(t('charts.matrix'), t('inside.matrix_sub')), ...matrix.parts, h('hr.rule'), pick, flips);
+  card.replaceChildren(title(t('charts.matrix'), explained('inside.matrix_sub')), ...matrix.parts, h('hr.rule'), pick, flips);
   matrix.plot.classList.add('flow');
   let painted = null;
   return () => {

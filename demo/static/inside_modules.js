@@ -1,12 +1,14 @@
 /* Which module answers whom, and what the accuracy is made of: r x right + (1 - r) x wrong, for every router the run reports. */
 import {frame} from './charts.js';
 import {bud, fill, h, segmented, title} from './dom.js';
+import {explained, term} from './glossary.js';
 import {taskName} from './header.js';
 import {t} from './i18n.js';
 import {frameNow, percent, view} from './inside.js';
 import {drawGrid} from './inside_grid.js';
 import {changed, titleOf} from './store.js';
 
+const TERMS = {'modules.route': 'routing', 'modules.r': 'routing', 'modules.right': 'a_right', 'modules.wrong': 'a_wrong'}, ROUTES = {published: 'batch_vote', entropy: 'entropy', prototype: 'prototype'};
 let shown = 'chosen';
 
 export function mountModules(card) {
@@ -36,9 +38,9 @@ function drawTerms({terms}) {
   const [own] = terms, {oracle} = view.figures.frames[view.time], cell = value => h('td', {}, percent(value));
   return [h('h4', {}, t('modules.terms')), h('p.sub', {}, t('modules.equation')),
     h('p.equation', {dataset: {accuracy: String(own.accuracy)}}, h('b', {}, percent(own.accuracy)), ` = ${part(own.routing)} × ${part(own.right)} + ${part(1 - own.routing)} × ${part(own.wrong)}`),
-    h('div.tableholder', {tabIndex: 0, role: 'group', 'aria-label': t('modules.terms')}, h('table.numbers', {}, h('caption.hidden', {}, t('modules.terms')), h('thead', {}, h('tr', {}, ['modules.route', 'modules.r', 'modules.right', 'modules.wrong', 'modules.accuracy'].map(key => h('th', {scope: 'col'}, t(key))))),
-      h('tbody', {}, terms.map((one, at) => h('tr', {class: at ? '' : 'own', dataset: {route: one.route}}, h('th', {scope: 'row'}, one.name), cell(one.routing), cell(one.right), cell(one.wrong), cell(one.accuracy)))))),
-    h('p.fine', {}, t('modules.terms_sub'), oracle === null ? '' : t('say.gap') + t('modules.oracle', {percent: percent(oracle)}))];
+    h('div.tableholder', {tabIndex: 0, role: 'group', 'aria-label': t('modules.terms')}, h('table.numbers', {}, h('caption.hidden', {}, t('modules.terms')), h('thead', {}, h('tr', {}, ['modules.route', 'modules.r', 'modules.right', 'modules.wrong', 'modules.accuracy'].map(key => h('th', {scope: 'col'}, TERMS[key] ? term(TERMS[key], t(key)) : t(key))))),
+      h('tbody', {}, terms.map((one, at) => h('tr', {class: at ? '' : 'own', dataset: {route: one.route}}, h('th', {scope: 'row'}, ROUTES[one.route] ? term(ROUTES[one.route], one.name) : one.name), cell(one.routing), cell(one.right), cell(one.wrong), cell(one.accuracy)))))),
+    h('p.fine', {}, explained('modules.terms_sub'), oracle === null ? '' : [t('say.gap'), explained('modules.oracle', {percent: percent(oracle)})])];
 }
 const part = value => value === null ? '–' : value.toFixed(2);
 

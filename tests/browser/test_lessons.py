@@ -1,31 +1,34 @@
-"""Lessons as a person has them: a guess, a run, an explanation with that run's numbers; and a teacher's page in Japanese."""
+"""Lessons and terms as a person has them: a guess, a run, what that run shows; words that explain themselves."""
 
 import json
 import urllib.request
 
 import pytest
 
-from forget_me_not.demo import lesson
+from forget_me_not.demo import glossary, lesson
+from forget_me_not.demo.words import words
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PLACE = "name => import('/lab/lazy/lesson_places.js').then(({PLACES}) => Boolean(document.querySelector(PLACES[name])))"
 LIT = """() => {
-  const box = document.querySelector('.lesson-lit')?.getBoundingClientRect(), panel = document.querySelector('.lesson').getBoundingClientRect();
+  const box = document.querySelector('.lesson-lit')?.getBoundingClientRect();
+  const panel = document.querySelector('.lesson').getBoundingClientRect();
   return box && {seen: box.top < innerHeight && box.bottom > 0, free: box.right <= panel.left};
 }"""
 
 
 @pytest.fixture(scope="module")
 def trained(lab, made, tmp_path_factory):
-    """What the browser of somebody with a trained project remembers: naive fine-tuning and TOSCA on four classes in two tasks."""
+    """What the browser of somebody with a trained project remembers: three methods on four classes in two tasks."""
     root = tmp_path_factory.mktemp("photos")
     counts = dict.fromkeys(("apple", "brick", "cloud", "desk"), 12)
     photos = made.zipped(made.folder(root / "in", counts), root / "in.zip")
     pid = post(lab, "projects", b"{}")["id"]
     post(lab, f"projects/{pid}/photos?name=in.zip", photos.read_bytes(), "application/octet-stream")
-    asked = {"methods": ["finetune", "tosca"], "settings": {"finetune": {"epochs": 2}, "tosca": {"epochs": 2}}}
+    methods = ("finetune", "tosca", "joint")
+    asked = {"methods": methods, "settings": {name: {"epochs": 2} for name in methods}}
     runs = post(lab, f"projects/{pid}/train", json.dumps(asked).encode())["runs"]
-    lab.until(lambda: all(lab.get(f"runs/{rid}")["status"] == "finished" for rid in runs), "both runs are finished")
+    lab.until(lambda: all(lab.get(f"runs/{rid}")["status"] == "finished" for rid in runs), "the runs are finished")
     memory = [{"name": "fmn.project", "value": pid}, {"name": "fmn.speed", "value": "live"}]
     return {"cookies": [], "origins": [{"origin": lab.address.rstrip("/"), "localStorage": memory}]}
 
@@ -107,6 +110,38 @@ def test_every_step_has_its_place_and_its_button_and_no_lesson_holds_anybody(lab
             tab.lab.until(lambda: page.evaluate(LIT) in (None, {"seen": True, "free": True}), f"{step.place} is in sight")
         page.locator("[data-do=skip], [data-do=next]:not([disabled])").first.click()
     tab.reads(".lesson", "Lesson finished")
+
+
+PARTS = {"routing", "a_right", "a_wrong", "oracle"}
+"""What the accuracy is made of: explained wherever it is told."""
+SHOWN = "all => all.filter(one => one.offsetWidth).map(one => one.dataset.term)"
+
+
+@pytest.mark.parametrize(
+    ("where", "door", "first", "names"),
+    [
+        ("compare", "#leaderboard summary", "#leaderboard th .term",
+         PARTS | {"plasticity", "stability", "last_accuracy", "forgetting", "joint", "interval", "batch_vote"}),
+        ("inside", ".which button:has-text('TOSCA')", "#chart-modules th .term",
+         PARTS | {"tsne", "pca", "perplexity", "accuracy_matrix", "entropy", "module", "lambda"}),
+    ],
+)  # fmt: skip
+def test_terms_explain_themselves_by_keyboard(lab, opened, trained, where, door, first, names):
+    tab = opened(lab, storage_state=trained, viewport={"width": 1440, "height": 500}).open(tab=where)
+    page = tab.page
+    page.locator(f"#view-{where} {door}").first.click()
+    tab.lab.until(lambda: names <= set(page.eval_on_selector_all(f"#view-{where} .term", SHOWN)), "all are there")
+    page.mouse.move(1, 1)
+    page.locator(first).first.focus()
+    for _ in range(2):  # the card follows the word the page scrolls to
+        name = page.evaluate("document.activeElement.dataset.term")
+        tab.reads(".termcard p", glossary.meaning(name, words("en")))
+        assert page.evaluate("document.activeElement.getAttribute('aria-describedby')") == "termcard"
+        page.wait_for_timeout(300)
+        assert page.locator(".termcard").is_visible()
+        page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    assert page.locator(".termcard").is_hidden()
 
 
 def test_a_teachers_page_in_japanese(lab, opened):
