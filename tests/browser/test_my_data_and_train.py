@@ -133,6 +133,32 @@ def test_holding_records_bursts_by_pointer_and_by_key(with_camera):
     tab.reads("#view-data article.class", "My photos")
 
 
+def test_one_photo_of_the_camera_is_asked_about_and_kept_nowhere(with_camera, four):
+    tab, page = with_camera, with_camera.page
+    tab.open(tab="data")
+    tab.upload(four)
+    choose(tab)
+    page.click("#start:not([disabled])")
+    tab.lab.until(lambda: [one["status"] for one in lines(tab)] == ["finished"], "the run is finished")
+    before = photos(tab)
+    tab.go("inside")
+    page.click("#ask-one [data-do=ask-camera]")
+    shutter = page.locator("dialog.camera [data-do=shoot]:not([disabled])")
+    shutter.wait_for()
+    tab.reads("dialog.camera .shutter", "Take the photo")
+    assert page.locator("dialog.camera [data-do=camera-done]").count() == 0  # one photo ends it
+    page.evaluate("window.stream = document.querySelector('dialog.camera video').srcObject")
+    page.keyboard.press("Enter")  # the shutter has the focus
+    page.wait_for_selector("dialog.camera", state="detached")
+    assert page.evaluate("window.stream.getTracks().map(one => one.readyState)") == ["ended"]
+    tab.reads("#ask-one figcaption", "Your photo")
+    page.wait_for_selector("#ask-one .bars .win")
+    assert page.eval_on_selector("#ask-one figure img", "one => one.src.startsWith('blob:') && one.naturalWidth") == 640
+    said = {one.split()[0] for one in page.locator("#ask-one .bars .vote > span:first-child").all_inner_texts()}
+    assert said <= {"apple", "brick", "cloud", "desk"}
+    assert photos(tab) == before  # it was asked about, not added
+
+
 def picked(tab) -> set[str]:
     return set(tab.page.eval_on_selector_all(".method input:checked", "all => all.map(one => one.value)"))
 
