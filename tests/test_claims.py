@@ -7,7 +7,7 @@ import pytest
 
 from forget_me_not.demo import claims as table, estimates
 from forget_me_not.demo.words import LANGUAGES
-from forget_me_not.models.suites import claims, runner
+from forget_me_not.models.suites import claims, readme, runner
 from forget_me_not.models.suites.suite import offline
 
 RESULTS = table.KEPT.with_name("offline.jsonl")
@@ -85,6 +85,15 @@ def test_estimates_are_means_of_default_runs_and_only_of_learners():
 
 
 def test_the_table_of_the_readme_is_that_of_the_verdicts():
-    readme = (RESULTS.parents[2] / "README.md").read_text("utf-8")
-    told = re.search(r"<!-- claims:[^\n]*-->\n(.*?)<!-- /claims -->", readme, re.S)[1]
+    text = (RESULTS.parents[2] / "README.md").read_text("utf-8")
+    told = re.search(r"<!-- claims:[^\n]*-->\n(.*?)<!-- /claims -->", text, re.S)[1]
     assert told == table.markdown(), "bring it up to date with: python app.py bench claims"
+
+
+def test_the_tables_of_the_readme_are_those_of_the_results():
+    text = (RESULTS.parents[2] / "README.md").read_text("utf-8")
+    made = readme.blocks(runner.results(RESULTS))
+    assert set(made) == {"heads", "deep", "pacs"}
+    assert readme.filled(text, made) == text
+    for name, block in made.items():
+        assert f"<!-- {name} -->\n{block}<!-- /{name} -->" in text

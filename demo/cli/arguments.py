@@ -186,5 +186,6 @@ def _bench(bench: Parser) -> None:
     table.set_defaults(module="suites")
     table.add_argument("out", metavar="DIR", help="a folder of results, or a file made by --pack")
     table.add_argument("--pack", metavar="FILE", help="joins all runs in one file, a line each")
+    table.add_argument("--readme", metavar="FILE", help="writes the README's tables of results anew")
     claims = what.add_parser("claims", help="papers' claims held against the results in assets/results")
     claims.set_defaults(module="suites")

@@ -22,7 +22,7 @@ def main(options: argparse.Namespace) -> int:
 
     Problems: bench_photos, bench_absent, bench_papers_absent, bench_manifest, bench_backend, bench_empty.
     """
-    from forget_me_not.models.suites import paper, runner, suite, tables
+    from forget_me_not.models.suites import paper, readme, runner, suite, tables
 
     if options.what == "claims":
         return _claims()
@@ -31,6 +31,9 @@ def main(options: argparse.Namespace) -> int:
         if not found:
             raise Problem("bench_empty", path=options.out)
         _keep(options, found, tables.markdown(found))
+        if options.readme:
+            file = Path(options.readme)
+            file.write_text(readme.filled(file.read_text("utf-8"), readme.blocks(found)), "utf-8")
         return 0
     about = paper.facts(Path(options.manifest)) if options.manifest else paper.facts()
     images, out = images_of(options), Path(options.out)
