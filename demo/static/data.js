@@ -82,7 +82,7 @@ function newCard(id) {
   if (name.contentEditable !== 'plaintext-only') name.contentEditable = 'true';
   name.onkeydown = event => { if (event.key === 'Enter') { event.preventDefault(); name.blur(); } if (event.key === 'Escape') { name.textContent = pretty(nameOf(id)); name.blur(); } };
   name.onblur = () => { const wanted = name.textContent.trim(), old = nameOf(id); if (wanted && wanted !== pretty(old)) edit('rename_class', {class: id, name: wanted}); else name.textContent = pretty(old); };
-  const act = (icons, label, run) => h('button', {type: 'button', title: label, 'aria-label': label, onclick: run}, icon(icons), h('span', {}, label));
+  const act = (icons, label, run) => h('button', {type: 'button', title: label, dataset: {act: label}, onclick: run}, icon(icons), h('span', {}, label));
   const card = h('article.card.class', {dataset: {class: String(id)}, tabIndex: -1, onpointerdown: () => { focusClass = id; }},
     h('header', {}, h('span.where'), name, h('span.count')), h('div.thumbs'), h('div.below'), h('div.quality'), h('div.classgate'),
     h('div.acts', {}, act('camera', t('data.camera'), () => record(nameOf(id), pretty(nameOf(id)))), act('file', t('data.files'), () => choose({into: nameOf(id)})), act('paste', t('data.paste'), () => pasteFromButton(nameOf(id))), h('button.bin', {type: 'button', title: t('data.delete_class'), dataset: {do: 'delete'}, onclick: () => withUndo('delete_class', {class: id}, 'undo.class', {name: pretty(nameOf(id))})}, icon('trash'))));
@@ -98,9 +98,10 @@ function drawCard(card, one, project) {
   name.setAttribute('aria-label', t('data.name_of', {name: shown}));
   card.setAttribute('aria-label', shown);
   card.querySelector('.bin').setAttribute('aria-label', t('data.delete_named', {name: shown}));
+  card.querySelectorAll('[data-act]').forEach(button => button.setAttribute('aria-label', t('data.act_for', {act: button.dataset.act, name: shown})));
   card.classList.toggle('short', short);
   store.gate?.(card.querySelector('.classgate'), one.id);
-  fill(card.querySelector('.where'), [one.task], () => one.task >= 0 ? dot(one.task) : h('span.dot.none', {title: t('plan.left_out')}, '–'));
+  fill(card.querySelector('.where'), [one.task], () => h('span', {role: 'img', 'aria-label': one.task >= 0 ? t('task.n', {n: one.task + 1}) : t('plan.left_out')}, one.task >= 0 ? dot(one.task) : h('span.dot.none', {title: t('plan.left_out')}, '–')));
   fill(card.querySelector('.count'), one.count, () => richCount('data.photos', one.count));
   drawThumbs(card, one, project);
   fill(card.querySelector('.quality'), [one.count, one.notes], () => {

@@ -10,7 +10,7 @@ import {speak, toast} from './toast.js';
 let carried = null, chosen = null;
 
 export function mountPlan(side) {
-  const kind = h('div.field'), presets = h('div.field'), list = h('ol.plan'), out = h('div.leftout'), foot = h('div.planfoot');
+  const kind = h('div.field'), presets = h('div.field'), list = h('ol.plan', {'aria-label': t('plan.title')}), out = h('div.leftout'), foot = h('div.planfoot');
   side.setAttribute('aria-label', t('plan.title'));
   side.replaceChildren(h('div', {}, h('h2', {}, t('plan.title')), h('p.sub', {}, t('plan.lead'))), kind, presets, list, out, foot);
   side.addEventListener('keydown', onKey);
