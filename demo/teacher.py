@@ -36,8 +36,8 @@ tr, li, dl > div { break-inside: avoid; }
 dl { margin: 0; } dt { font-weight: 650; } dd { margin: 0 0 8px; color: var(--ink2); }
 @page { margin: 16mm 15mm; }
 @media print { nav, .screen { display: none; }
-  body { background: #fff; padding: 0; max-width: none; font-size: 11pt; line-height: 1.4; }
-  h1 { font-size: 21pt; } h2 { font-size: 13pt; margin-top: 14pt; } .ask { font-size: 13pt; } .steps small { font-size: 10pt; }
+  body { background: #fff; padding: 0; max-width: none; font-size: 10.5pt; line-height: 1.35; }
+  h1 { font-size: 21pt; } h2 { font-size: 13pt; margin-top: 14pt; } .ask { font-size: 12.5pt; } .steps small { font-size: 9.5pt; }
   th, td { padding: 4px 8px; } li, .steps li { margin: 2px 0; } }
 """
 

@@ -1,12 +1,13 @@
 """Lessons and terms as a person has them: a guess, a run, what that run shows; words that explain themselves."""
 
 import json
+import re
 import urllib.request
 
 import pytest
 
 from forget_me_not.demo import glossary, lesson
-from forget_me_not.demo.words import words
+from forget_me_not.demo.words import LANGUAGES, words
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PLACE = "name => import('/lab/lazy/lesson_places.js').then(({PLACES}) => Boolean(document.querySelector(PLACES[name])))"
@@ -144,8 +145,11 @@ def test_terms_explain_themselves_by_keyboard(lab, opened, trained, where, door,
     assert page.locator(".termcard").is_hidden()
 
 
-def test_a_teachers_page_in_japanese(lab, opened):
-    tab = opened(lab)
-    tab.page.goto(f"{lab.address}lesson/forgetting?lang=ja")
-    assert "忘れるとはどういうことか" in tab.text("h1")
-    assert tab.page.locator("tbody tr").count() == 5
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_teachers_page_prints_on_two_sheets(lab, opened, language):
+    page = opened(lab).page
+    for name in lesson.ORDER:
+        page.goto(f"{lab.address}lesson/{name}?lang={language}")
+        assert words(language)[f"lesson.{name}.title"] in page.locator("h1").inner_text()
+        assert page.locator("tbody tr").count() == len(lesson.load(name).plan)
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 2, name
