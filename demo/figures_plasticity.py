@@ -90,7 +90,9 @@ def curves(arms: Sequence[ArmRun], tasks: int, words: Mapping[str, str], chosen:
 def hover(arm: ArmRun, task: int, words: Mapping[str, str]) -> str:
     """What a point says."""
     right, total = arm.view.rows[task][task]
-    return fill(words["plastic.hover"], {"arm": safe(title_of(arm, words)), "task": task + 1, "right": right, "total": total})
+    key = "plastic.hover_named" if arm.view.kind == "task" else "plastic.hover"  # other tasks' names say nothing to a person
+    return fill(words[key], {"arm": safe(title_of(arm, words)), "task": task + 1, "right": right, "total": total,
+                             "name": safe(arm.view.names[task])})  # fmt: skip
 
 
 def heat(arm: ArmRun, measure: str, side: str, words: Mapping[str, str], tasks: int, most: int = NUMBERS) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import secrets
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forget_me_not.demo import choices
+from forget_me_not.demo import choices, plastic_photos
 from forget_me_not.demo.disk import read_json, room_for, write_json
 from forget_me_not.demo.session import ID, UNFINISHED, Session
 from forget_me_not.demo.view import RunView, accuracy
@@ -22,7 +23,7 @@ from forget_me_not.models.problem import Problem
 
 PROJECT = "plasticity:"
 """What stands where a run of photos has its project."""
-STUDIES = ("permuted_digits", "random_labels")
+STUDIES = ("permuted_digits", "random_labels", plastic_photos.STUDY)
 TASKS, PASSES, ARMS_AT_ONCE = (2, 60), (5, 80), 12
 """Least and most tasks, and passes over a task's digits; arms of one start."""
 KEPT = 12
@@ -52,9 +53,33 @@ class Plasticity:
         return self._known
 
     def start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """A start of arms: {"id", "study", "tasks", "epochs", "seed", "runs": {arm: run id}}; Problem where it cannot be made."""
+        """A start of arms: {"id", "study", "tasks", "epochs", "seed", "runs": {arm: run id}}; Problem where it cannot be made.
+
+        One of photos also has "per_task" and "project". Its runs keep the photos they need until they end, deleted or not.
+        """
         made = self._made(asked)
         room_for(self.session.home, TASK_BYTES * made["tasks"] * len(made["runs"]))
+        project = self.session.project(made["project"]) if "project" in made else None
+        with project.lock if project else contextlib.nullcontext():  # no photo goes between the look at them and their pins
+            photos = plastic_photos.asked_for(project, made) if project else {}
+            self._remember(made)
+            try:
+                if project:
+                    project.pin(made["runs"].values())
+                for place, (arm, rid) in enumerate(made["runs"].items()):
+                    write_json(self.session.home / "runs" / rid / "request.json", request(made, arm, place) | photos)
+            except BaseException:
+                self._forget(made)
+                raise
+        try:
+            self.session.client.call("start", runs=list(made["runs"].values()), patience=90)
+        except BaseException:
+            self._forget(made)
+            raise
+        return made
+
+    def _remember(self, made: Mapping[str, Any]) -> None:
+        """Notes a start; the oldest makes room. Problem("arms_busy")."""
         with self._lock:
             known = self._starts()
             there = [rid for one in known for rid in one["runs"].values() if self._is(rid)]
@@ -63,16 +88,12 @@ class Plasticity:
             for old in known[: max(0, len(known) + 1 - KEPT)]:
                 self._drop(old)
             write_json(self._index, [*known[-(KEPT - 1) :], made])
-        try:
-            for place, (arm, rid) in enumerate(made["runs"].items()):
-                write_json(self.session.home / "runs" / rid / "request.json", request(made, arm, place))
-            self.session.client.call("start", runs=list(made["runs"].values()), patience=90)
-        except BaseException:
-            self._drop(made)
-            with self._lock:
-                write_json(self._index, [one for one in self._starts() if one["id"] != made["id"]])
-            raise
-        return made
+
+    def _forget(self, made: Mapping[str, Any]) -> None:
+        """Takes back a start that could not be made."""
+        self._drop(made)
+        with self._lock:
+            write_json(self._index, [one for one in self._starts() if one["id"] != made["id"]])
 
     def find(self, tid: str) -> dict[str, Any]:
         """A start by its id, which is the permission to read it; Problem("run_unknown")."""
@@ -104,10 +125,14 @@ class Plasticity:
             raise Problem("arms_many", limit=ARMS_AT_ONCE)
         if asked.get("study") not in STUDIES:
             raise Problem("choice_bad", what="study")
+        more = {}
+        if asked["study"] == plastic_photos.STUDY:
+            per_task = between(asked.get("per_task"), plastic_photos.PER_TASK, "classes")
+            more = {"project": str(asked.get("project")), "per_task": per_task}
         ids = sorted(secrets.token_hex(16) for _ in names)  # the worker begins runs of one start in the order of their ids
         return {"id": secrets.token_hex(16), "study": asked["study"], "tasks": between(asked.get("tasks"), TASKS, "tasks"),
                 "epochs": between(asked.get("epochs"), PASSES, "epochs"), "seed": choices.seed(asked.get("seed", 0)),
-                "created": time.time(), "runs": dict(zip(names, ids, strict=True))}  # fmt: skip
+                "created": time.time(), "runs": dict(zip(names, ids, strict=True)), **more}  # fmt: skip
 
     def _starts(self) -> list[dict[str, Any]]:
         return [one for one in read_json(self._index, []) if isinstance(one, dict)]
@@ -192,19 +217,21 @@ def mean_of_last(values: Sequence[float], count: int) -> float:
 class Finding:
     """What the arms came to over the last `count` of `tasks` tasks that all of them have learnt.
 
-    late: mean accuracy by arm. gaps: (plain, fresh, gap) of each plain arm with a fresh network to hold it to. closed: (arm,
-    plain, points above its plain, share of the plain's gap or None where that gap is below LEAST).
+    least: the smallest gap told from none. late: mean accuracy by arm. gaps: (plain, fresh, gap) of each plain arm with a fresh
+    network to hold it to. closed: (arm, plain, points above its plain, share of the plain's gap or None where it is below least).
     """
 
     tasks: int
     count: int
+    least: float
     late: Mapping[str, float]
     gaps: tuple[tuple[str, str, float], ...]
     closed: tuple[tuple[str, str, float, float | None], ...]
 
 
-LEAST = 0.03
-"""A smaller gap is not told from none: four tasks of 400 images have a standard error of about 1 point."""
+LEAST, JUDGED = 0.03, 1600
+"""A smaller gap is not told from none: four tasks of 400 images have a standard error of about 1 point. Fewer images ask for
+more, by the square root."""
 
 
 def finding(arms: Sequence[ArmRun]) -> Finding | None:
@@ -213,6 +240,8 @@ def finding(arms: Sequence[ArmRun]) -> Finding | None:
     if tasks < 2:
         return None
     count = last_tasks(tasks)
+    judged = sum(arms[0].view.rows[t][t][1] for t in range(tasks - count, tasks))
+    least = LEAST * max(1.0, math.sqrt(JUDGED / max(1, judged)))
     late = {arm.name: mean_of_last(arm.accuracy[:tasks], count) for arm in arms}
     fresh = {arm.card["base"]: arm.name for arm in arms if arm.card["group"] == "fresh"}
     plain = {arm.card["base"]: arm.name for arm in arms if arm.card["plain"]}
@@ -226,5 +255,5 @@ def finding(arms: Sequence[ArmRun]) -> Finding | None:
         if arm.card["group"] == "fresh" or own in (None, arm.name):
             continue
         gain, gap = late[arm.name] - late[own], gap_of.get(own)
-        closed.append((arm.name, own, gain, gain / gap if gap is not None and gap >= LEAST else None))
-    return Finding(tasks, count, late, tuple(told), tuple(closed))
+        closed.append((arm.name, own, gain, gain / gap if gap is not None and gap >= least else None))
+    return Finding(tasks, count, least, late, tuple(told), tuple(closed))

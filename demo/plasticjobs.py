@@ -1,4 +1,4 @@
-"""Runs of the plasticity track in the worker: one job an arm, each a network trained on pixels, so no backbone and no photos.
+"""Runs of the plasticity track in the worker: one job an arm, each a network trained on pixels, so no backbone is needed.
 
 What a step takes cannot be read from a run's wall clock, as arms take turns: beside the events a line a task is written to
 cost.jsonl, with the CPU seconds of that task's training steps alone.
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forget_me_not.demo.request import Request
@@ -35,12 +36,17 @@ SHOWN_TASKS, SHOWN_DIGITS = 3, 8
 
 @dataclass(frozen=True)
 class PlasticRequest(Request):
-    """An arm (`method`) on `count` tasks of the study called `study`, `epochs` passes each; `place`: its rank in the start."""
+    """An arm (`method`) on `count` tasks of the study called `study`, `epochs` passes each; `place`: its rank in the start.
+
+    Class groups have `per_task` classes a task and their photos in the project `photos_of`.
+    """
 
     study: str = ""
     count: int = 0
     epochs: int = 0
     place: int = 0
+    per_task: int = 0
+    photos_of: str = ""
 
     @property
     def owner(self) -> str:
@@ -55,14 +61,18 @@ class PlasticRequest(Request):
     @property
     def behind(self) -> float:
         """Seconds of turns it counts as used up at its start."""
-        from forget_me_not.models.plasticity.streams import TRAINED
-
-        return HEAD_START * self.place * self.epochs * math.ceil(TRAINED / self.whole.batch)
+        first = self.whole.stream.tasks[0].task
+        return HEAD_START * self.place * self.epochs * math.ceil(len(first.train) / self.whole.batch)
 
     @property
     def photos_key(self) -> str:
         """The same for all arms of one start."""
-        return f"{self.study} {self.count} {self.seed} {self.epochs}"
+        return super().photos_key if self.photos_of else f"{self.study} {self.count} {self.seed} {self.epochs}"
+
+    @property
+    def shelf(self) -> Path:
+        """The folder the photos lie in."""
+        return self.folder.parent.parent / "projects" / self.photos_of / "photos"
 
     @cached_property
     def arm(self) -> Arm:
@@ -74,15 +84,24 @@ class PlasticRequest(Request):
     @cached_property
     def whole(self) -> Study:
         """The study; Problem where it cannot be made."""
-        return study(self.study, self.count, self.seed, self.epochs)
+        return self.over(None)
+
+    def over(self, source: Source | None) -> Study:
+        """The study; photos whose pixels `source` has are not decoded again."""
+        from forget_me_not.models.plasticity.streams import class_groups
+
+        if not self.photos_of:
+            return study(self.study, self.count, self.seed, self.epochs)
+        return class_groups(self.images, self.count, self.per_task, self.seed, epochs=self.epochs, shown=self.shown,
+                            source=source)  # fmt: skip
 
     def source(self, vit: Callable[[], Any], cache: Any) -> Source:
-        """The digits; no backbone is asked for."""
+        """The digits or the photos' pixels; no backbone is asked for."""
         return self.whole.stream.tasks[0].test.source
 
     def stream(self, source: Source) -> Stream:
         """The study's tasks."""
-        return self.whole.stream
+        return self.over(source).stream
 
     def record(self, vit: Any) -> dict[str, Any]:
         """What run.json holds."""
@@ -91,19 +110,27 @@ class PlasticRequest(Request):
         return {**facts(self.arm, self.whole, self.seed), "project": self.project}
 
     def events(self, stream: Stream, folder: RunFolder, stop: Callable[[], bool]) -> Iterator[Event | None]:
-        """The run's events. A finished run keeps its events and answers and lets go of the weights after each task."""
-        from forget_me_not.models.plasticity.arms import conduct
-
-        for event in timed(conduct(self.arm, self.whole, self.seed, folder, stop), folder):
-            if isinstance(event, Finished):
-                for file in (folder.path / "state").glob("*.safetensors"):
-                    file.unlink(missing_ok=True)  # 2 to 4 MB a task, and nobody asks a digit network about photos
-            yield event
+        """The run's events, each in the folder before anyone hears of it."""
+        yield from learnt(self.arm, self.over(stream.tasks[0].test.source), self.seed, folder, stop)
 
     def check(self) -> None:
         """Nothing, or the Problem that starting would run into."""
         _ = self.arm
-        _ = self.whole
+        try:
+            _ = self.whole
+        except Problem as problem:
+            raise self.named(problem) from None
+
+
+def learnt(arm: Arm, study: Study, seed: int, folder: RunFolder, stop: Callable[[], bool]) -> Iterator[Event | None]:
+    """Events of a run, with what its steps take. Finished, it keeps events and answers and lets go of each task's weights."""
+    from forget_me_not.models.plasticity.arms import conduct
+
+    for event in timed(conduct(arm, study, seed, folder, stop), folder):
+        if isinstance(event, Finished):
+            for file in (folder.path / "state").glob("*.safetensors"):
+                file.unlink(missing_ok=True)  # 2 to 4 MB a task, and nobody asks such a network about photos
+        yield event
 
 
 def timed(events: Iterator[Event | None], folder: RunFolder) -> Iterator[Event | None]:

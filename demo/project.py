@@ -8,7 +8,7 @@ import os
 import secrets
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -139,12 +139,16 @@ class Project:
             data = self.data
             known = [[c["id"], c["key"]] for c in data["classes"]], [(p["sha"], p["class"], p["name"]) for p in data["photos"]]
             if self._images is None or self._images[0] != known:  # moving a class leaves the photos as they are
-                keys = {c["id"]: c["key"] for c in data["classes"]}
-                photos = [Photo(p["name"], keys[p["class"]], p["domain"], p["sha"], int(p["phash"], 16),
-                                OnDisk(self.path(p["sha"], p["ext"])), burst=p.get("burst", ""))
-                          for p in ordered(data["photos"])]  # fmt: skip
-                self._images = known, ImageSet.of(photos)
+                self._images = known, self.images_of({c["id"] for c in data["classes"]})
             return self._images[1]
+
+    def images_of(self, classes: Container[int]) -> ImageSet:
+        """As `images`, of the classes with these ids alone."""
+        with self.lock:
+            keys = {c["id"]: c["key"] for c in self.data["classes"]}
+            return ImageSet.of(Photo(p["name"], keys[p["class"]], p["domain"], p["sha"], int(p["phash"], 16),
+                                     OnDisk(self.path(p["sha"], p["ext"])), burst=p.get("burst", ""))
+                               for p in ordered(self.data["photos"]) if p["class"] in classes)  # fmt: skip
 
     def path(self, sha: str, ext: str) -> Path:
         """Where the bytes of a photo lie; sha and ext are ours, never a client's."""
@@ -176,14 +180,30 @@ class Project:
                 path.unlink(missing_ok=True)
             return len(gone)
 
+    def pin(self, runs: Iterable[str]) -> None:
+        """Keeps the photos of runs that are not the project's own until they end; their requests follow under the same lock."""
+        (self.folder / "pins").mkdir(exist_ok=True)
+        for rid in runs:
+            (self.folder / "pins" / rid).touch()
+
     def _pinned(self) -> set[str]:
         """Photos of runs that are still going on."""
         pinned: set[str] = set()
-        for rid in self.data["runs"]:
-            run = self.folder.parent.parent / "runs" / rid
-            if read_json(run / "status.json", {}).get("status", "queued") in ("queued", "running", "paused"):
-                pinned |= {p["sha"] for p in read_json(run / "request.json", {}).get("photos", ())}
+        pins = list(self.folder.glob("pins/*"))
+        for rid in [*self.data["runs"], *(pin.name for pin in pins)]:
+            if self._goes_on(rid):
+                pinned |= {p["sha"] for p in read_json(self._run(rid) / "request.json", {}).get("photos", ())}
+        for pin in pins:
+            if not self._goes_on(pin.name):
+                pin.unlink(missing_ok=True)
         return pinned
+
+    def _goes_on(self, rid: str) -> bool:
+        status = read_json(self._run(rid) / "status.json", {}).get("status", "queued")
+        return status in ("queued", "running", "paused") and (self._run(rid) / "request.json").is_file()
+
+    def _run(self, rid: str) -> Path:
+        return self.folder.parent.parent / "runs" / rid
 
     def _undone(self) -> Iterable[Mapping[str, Any]]:
         return (photo for step in self.data["undo"] for photo in step["kept"].get("photos", ()))

@@ -166,7 +166,11 @@ class Request:
         _ = self.complete
         try:
             _ = self.plan
-        except Problem as problem:  # a key in a sentence would puzzle who has renamed the class
-            key = problem.values.get("name")
-            named = {"name": self.shown[key]} if key in self.shown else {}
-            raise Problem(problem.code, **{**problem.values, **named}) from None
+        except Problem as problem:
+            raise self.named(problem) from None
+
+    def named(self, problem: Problem) -> Problem:
+        """The same problem with its class by the name people see: a key would puzzle who has renamed it."""
+        key = problem.values.get("name")
+        named = {"name": self.shown[key]} if key in self.shown else {}
+        return Problem(problem.code, **{**problem.values, **named})

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from forget_me_not.demo import figures_plasticity as figures
+from forget_me_not.demo import choices, figures_plasticity as figures, plastic_photos
 from forget_me_not.demo.guard import AWAY, UNKNOWN, problem_answer
-from forget_me_not.demo.plasticity import ArmRun, Plasticity
+from forget_me_not.demo.plasticity import ArmRun, Plasticity, between
 from forget_me_not.demo.routes import Views, _json
 from forget_me_not.demo.say_plasticity import say_curves, say_heat, verdict
 from forget_me_not.demo.session import Session
@@ -21,6 +21,8 @@ from forget_me_not.models.problem import Problem
 
 DEFAULT = "sgd"
 """The arm the maps show where nobody has chosen one."""
+OWN = ("created", "project")
+"""What a start keeps to itself: who knows its id may watch it, and is not let in to the photos."""
 
 
 def routes(session: Session) -> APIRouter:
@@ -39,6 +41,11 @@ def routes(session: Session) -> APIRouter:
         except Problem as problem:
             return problem_answer(problem, None if problem.code in (*UNKNOWN, *AWAY, "disk_full") else 409)
 
+    @api.get("/projects/{pid}/class-groups")
+    def groups(pid: str, per_task: int = plastic_photos.PER_TASK[0], seed: int = 0) -> Any:
+        per_task = between(per_task, plastic_photos.PER_TASK, "classes")
+        return _fresh(plastic_photos.preview(session.project(pid), per_task, choices.seed(seed)))
+
     @api.get("/plasticity/{tid}")
     def state(tid: str, lang: str = "en", arm: str = "", measure: str = figures.MEASURES[0], stamp: str = "",
               narrow: bool = False) -> Any:  # fmt: skip
@@ -46,7 +53,7 @@ def routes(session: Session) -> APIRouter:
         now = " ".join(f"{a.status}{a.view.stage}{a.view.done}.{a.view.part:.2f}" for a in arms)
         if stamp == now:
             return _fresh({"stamp": now})
-        return _fresh({"stamp": now, **{k: v for k, v in made.items() if k != "created"},
+        return _fresh({"stamp": now, **{k: v for k, v in made.items() if k not in OWN},
                        **drawn(arms, made["tasks"], lang, arm, measure, narrow)})  # fmt: skip
 
     @api.post("/plasticity/{tid}/stop")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forget_me_not.demo.figures_plasticity import brief, change, title_of
-from forget_me_not.demo.plasticity import LEAST, ArmRun, finding
+from forget_me_not.demo.plasticity import ArmRun, finding
 from forget_me_not.demo.sentences import percent
 from forget_me_not.demo.words import fill
 
@@ -52,16 +52,16 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     over = {"over": fill(words["plastic.over_many" if found.count > 1 else "plastic.over_one"], numbers)}
     lines, kinds, closed = [], [], []
     for plain, fresh, gap in found.gaps:
-        key = "gap" if gap >= LEAST else "better" if gap <= -LEAST else "no_gap"
+        key = "gap" if gap >= found.least else "better" if gap <= -found.least else "no_gap"
         kinds.append(key)
         lines.append(fill(words[f"plastic.found_{key}"], {
             **over, "plain": titles[plain], "fresh": titles[fresh], "late": percent(found.late[plain]),
-            "held": percent(found.late[fresh]), "points": points(abs(gap)), "least": points(LEAST)}))  # fmt: skip
+            "held": percent(found.late[fresh]), "points": points(abs(gap)), "least": points(found.least)}))  # fmt: skip
     gap_of = {plain: gap for plain, _, gap in found.gaps}
     for arm, plain, gain, share in found.closed:
         shown = {"arm": titles[arm], "plain": titles[plain], "points": points(abs(gain)), "late": percent(found.late[arm])}
         if gain <= 0:
-            key = "closed_none" if gap_of.get(plain, 0.0) >= LEAST else "closed_below"
+            key = "closed_none" if gap_of.get(plain, 0.0) >= found.least else "closed_below"
         elif share is None:
             key = "closed_plain"
         else:
@@ -76,7 +76,7 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     groups = {arm.card["group"] for arm in arms}
     if "arrow" in groups and "control" not in groups:
         lines.append(words["plastic.no_control"])
-    helped = sum(gain >= LEAST for _, _, gain, _ in found.closed)
+    helped = sum(gain >= found.least for _, _, gain, _ in found.closed)
     return {"head": lines[0], "lines": lines[1:], "end": words["plastic.one_seed"], "found": kinds[0] if kinds else None,
             "closed": closed, "tried": len(found.closed), "helped": helped, **numbers}  # fmt: skip
 

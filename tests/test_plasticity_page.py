@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
@@ -25,13 +26,13 @@ GROUPS = {"sgd": ("plain", "sgd"), "adam": ("plain", "adam"), "fresh": ("fresh",
           "adam_arrow": ("arrow", "adam"), "adam_third": ("control", "adam")}  # fmt: skip
 
 
-def arm(name, *right, measures=(), total=100, status="finished"):
-    """An arm whose newest task had `right` of `total` images right, task by task."""
+def arm(name, *right, measures=(), total=1000, status="finished"):
+    """An arm whose newest task had `right` per cent of `total` images right, task by task."""
     T = len(right)
     names = tuple(f"t{t}" for t in range(T))
     events = [RunStarted(name, 0, ("0", "1"), names, ((0, 1),) * T, (8,) * T, (total,) * T, "domain", "new")]
     for t, good in enumerate(right):
-        events += [TaskStarted(t, f"t{t}", 8), Evaluated(t, (0,) * t + (good,), (0,) * t + (total,))]
+        events += [TaskStarted(t, f"t{t}", 8), Evaluated(t, (0,) * t + (good * total // 100,), (0,) * t + (total,))]
         events += [Diagnosed(t, measures[t])] if measures else []
         events += [TaskFinished(t, {"train": 1.0}, 10, 40)]
     group, base = GROUPS[name]
@@ -83,6 +84,21 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more():
     alone = verdict([sgd], EN)
     assert alone["head"].startswith("Over the last 2 of 4 tasks SGD reaches 65%")
     assert EN["plastic.no_reference"] in alone["lines"]
+
+
+def test_few_test_images_ask_for_a_larger_gap():
+    few = [arm("fresh", 90, 90, 90, 90, total=50), arm("sgd", 90, 90, 80, 80, total=50)]
+    assert finding(few).least == pytest.approx(0.12)  # 100 images, a sixteenth of what 3 points ask for
+    assert "less than 12 points apart, so no loss to speak of" in verdict(few, EN)["head"]
+    assert finding([arm("fresh", 90, 90), arm("sgd", 90, 80)]).least == pytest.approx(0.03 * 1.6**0.5)
+    assert finding([arm("fresh", *[90] * 8), arm("sgd", *[80] * 8)]).least == 0.03
+
+
+def test_a_task_of_named_classes_says_them():
+    one = arm("sgd", 90, 80)
+    assert figures.hover(one, 1, EN) == "SGD, task 2: 800 of 1000 right"
+    named = replace(one, view=replace(one.view, kind="task", names=("cat, dog", "<b>{total}")))
+    assert figures.hover(named, 1, EN) == "SGD, task 2 (&lt;b&gt;{total}): 800 of 1000 right"
 
 
 def test_arrow_without_a_control_is_not_told_apart_from_a_smaller_step():
@@ -274,7 +290,7 @@ def test_stop_keeps_what_was_learnt(web):
 @pytest.mark.parametrize(("change", "code"), [
     ({"arms": []}, "arms_none"), ({"arms": "sgd"}, "choice_bad"), ({"arms": ["nobody"]}, "arm_unknown"),
     ({"tasks": 1}, "choice_bad"), ({"tasks": True}, "choice_bad"), ({"tasks": 10**6}, "choice_bad"),
-    ({"epochs": 0}, "choice_bad"), ({"study": "class_groups"}, "choice_bad"), ({"seed": -1}, "choice_bad"),
+    ({"epochs": 0}, "choice_bad"), ({"study": "cifar100"}, "choice_bad"), ({"seed": -1}, "choice_bad"),
     ({"arms": [f"a{n}" for n in range(13)]}, "arms_many"),
 ])  # fmt: skip
 def test_what_cannot_be_started_says_why_and_leaves_nothing(web, session, change, code):

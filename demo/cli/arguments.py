@@ -36,6 +36,7 @@ def parser() -> Parser:
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
     _lab(commands)
     _run(commands)
+    _plasticity(commands)
     _others(commands)
     return root
 
@@ -90,6 +91,23 @@ def _run(commands) -> None:
     run.add_argument("--neck", choices=("auto", "none"), default="auto", help="none: the bare feature, without whitening")
     run.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
     _backbone(run)
+
+
+def _plasticity(commands) -> None:
+    track = _command(commands, "plasticity", "Train one network on and on, in several ways: can it still learn?")
+    track.add_argument("--arm", action="append", metavar="NAME", help="way of training; may be repeated (default: six)")
+    track.add_argument("--stream", choices=("permuted_digits", "random_labels", "class_groups", "cifar100"),
+                       default="permuted_digits", help="what changes from task to task")  # fmt: skip
+    track.add_argument("--images", nargs="+", metavar="PATH",
+                       help="class_groups: folder of class folders; cifar100: folder of the binary version")  # fmt: skip
+    track.add_argument("--out", required=True, metavar="DIR", help="where runs are kept; the same command continues them")
+    track.add_argument("--tasks", type=int, default=20, metavar="N")
+    track.add_argument("--epochs", type=int, metavar="N", help="passes over each task (digits 40, photos 20)")
+    track.add_argument("--per-task", type=int, metavar="K", help="classes a task (class_groups 2, cifar100 5)")
+    track.add_argument("--train-per-class", type=int, metavar="N", help="most photos a class learns from (class_groups 40)")
+    track.add_argument("--seed", type=int, default=0)
+    track.add_argument("--json", action="store_true", help="one JSON object an arm on standard output, rest on standard error")
+    track.add_argument("--fresh", action="store_true", help="start over where these runs are there already")
 
 
 def _others(commands) -> None:

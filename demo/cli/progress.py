@@ -33,11 +33,11 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 class Watch:
     """What is shown of one run while it learns: feed it the run's events.
 
-    Args: name of the run; tasks: how many the stream has.
+    Args: name of the run; tasks: how many the stream has; judged: what an accuracy is the share of.
     """
 
-    def __init__(self, name: str, tasks: int):
-        self.name, self.tasks = name, tasks
+    def __init__(self, name: str, tasks: int, judged: str = "all test photos so far"):
+        self.name, self.tasks, self.judged = name, tasks, judged
         self._shown = _progress(Console(stderr=True))
         self._bar = self._shown.add_task(name, total=tasks, now="")
         self._accuracy = ""
@@ -62,7 +62,7 @@ class Watch:
                 now = "" if loss is None else f", loss {loss:.3f}"
                 self._draw(t + step / steps, f"task {t + 1} of {self.tasks}, step {step} of {steps}{now}")
             case Evaluated(correct=correct, total=total):
-                self._accuracy = f"{100 * sum(correct) / max(1, sum(total)):.1f} % of all test photos so far are right"
+                self._accuracy = f"{100 * sum(correct) / max(1, sum(total)):.1f} % of {self.judged} are right"
             case TaskFinished(task=t, seconds=seconds):
                 self._draw(t + 1, self._accuracy)
                 if self._shown.disable:

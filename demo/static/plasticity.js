@@ -3,6 +3,7 @@ import {chart, frame} from './charts.js';
 import {bud, fill, glyph, h, icon, segmented, title} from './dom.js';
 import {problemText, t} from './i18n.js';
 import {drawDigits, mountChoose, titleOf} from './plasticity_choose.js';
+import {CLASS_GROUPS} from './plasticity_groups.js';
 import {MEASURES, TRAIN, active, armsNow, begin, cardOf, inspect, state, watch} from './plasticity_run.js';
 import {subscribe} from './store.js';
 
@@ -19,12 +20,14 @@ export function mountPlasticity(root) {
   const shown = h('div.main', {}, strip, h('article.card', {id: 'plastic-curves'}, title(t('plastic.curves'), t('plastic.curves_sub')), curves.parts), verdict,
     h('article.card', {id: 'plastic-maps'}, title(t('plastic.maps'), t('plastic.maps_sub')), which, h('div.explainrow', {}, explain, h('div.scale', {'aria-hidden': 'true'}, h('span', {}, t('plastic.scale_less')), h('i', {style: {background: `linear-gradient(90deg, ${CIVIDIS})`}}), h('span', {}, t('plastic.scale_more')))), h('div.two.maps', {}, SIDES.map(name => h('section', {}, h('h4', {}, t(`plastic.side_${name}`)), maps[name].parts)))),
     h('article.card', {id: 'plastic-cards'}, title(t('plastic.cards'), t('plastic.cards_sub')), cards));
+  const fine = h('p.fine');
   const empty = h('article.card.note-card', {}, bud(), h('h3', {}, t('plastic.empty')), h('p.sub', {}, t('plastic.empty_text')));
   root.classList.add('plasticity');
-  root.replaceChildren(hero, h('div.traincols', {}, side, h('div.main', {}, shown, empty)), h('p.fine', {}, t('plastic.fine', {train: TRAIN})));
+  root.replaceChildren(hero, h('div.traincols', {}, side, h('div.main', {}, shown, empty)), fine);
   const draw = () => {
     choose(); drawDigits(digits);
     const {now} = state;
+    fine.textContent = (now?.study ?? state.chosen.study) === CLASS_GROUPS ? t('plastic.fine_photos') : t('plastic.fine', {train: TRAIN});
     root.querySelector('.traincols').classList.toggle('hasrun', Boolean(now));
     root.dataset.state = !now ? 'idle' : active() ? 'running' : 'ended';
     shown.hidden = !now; empty.hidden = Boolean(now);

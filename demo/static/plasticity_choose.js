@@ -1,7 +1,8 @@
 /* Keep learning, the left side: which ways of training, on how many tasks; and a picture of what a task is. */
 import {fill, glyph, h, icon, segmented} from './dom.js';
 import {has, t} from './i18n.js';
-import {EPOCHS, FIRST, TASKS, active, cardOf, choose, estimate, start, state, stepsOf, stop} from './plasticity_run.js';
+import {CLASS_GROUPS, PER_TASK, drawGroups, groupsBlocked, groupsKey} from './plasticity_groups.js';
+import {EPOCHS, FIRST, TASKS, active, cardOf, choose, estimate, ofPhotos, start, state, stepsOf, stop} from './plasticity_run.js';
 import {store} from './store.js';
 
 const GROUPS = ['fresh', 'plain', 'remedy', 'arrow', 'control'], SIZE = 8;
@@ -14,9 +15,9 @@ export function mountChoose(side) {
   return () => {
     const {chosen, offered} = state;
     fill(list, [Boolean(offered), chosen.arms], () => offered ? drawList(offered.arms) : [h('p.sub.waiting', {}, t('plastic.waiting'))]);
-    fill(settings, [chosen.study, chosen.tasks, chosen.epochs], drawSettings);
-    const why = store.status?.worker !== 'ready' || !offered ? t('plastic.why_worker') : !chosen.arms.length ? t('plastic.why_none') : null;
-    fill(foot, [why, state.starting, active(), chosen.arms.length, chosen.tasks, chosen.epochs, Math.round(estimate())], () => drawFoot(why));
+    fill(settings, [chosen.study, chosen.per_task, chosen.tasks, chosen.epochs], drawSettings);
+    const why = store.status?.worker !== 'ready' || !offered ? [t('plastic.why_worker')] : !chosen.arms.length ? [t('plastic.why_none')] : ofPhotos() ? groupsBlocked() : null;
+    fill(foot, [why?.[0], state.starting, active(), chosen.arms.length, chosen.tasks, chosen.epochs, Math.round(estimate())], () => drawFoot(why));
   };
 }
 
@@ -40,11 +41,12 @@ function row(card) {
 const rank = name => FIRST.includes(name) ? FIRST.indexOf(name) : 100 + state.offered.arms.findIndex(card => card.name === name);
 
 function drawSettings() {
-  const {study, tasks, epochs, seed} = state.chosen;
+  const {study, per_task, tasks, epochs, seed} = state.chosen;
   const control = (key, options, chosen, field) => h('div.control', {}, h('span.label', {}, t(key)), segmented(t(key), options, chosen, value => choose({[field]: value}), field));
   return [
-    h('div.control', {}, h('span.label', {}, t('plastic.study')), segmented(t('plastic.study'), ['permuted_digits', 'random_labels'].map(name => [name, t(`plastic.study_${name}`)]), study, value => choose({study: value}), 'study'), h('p.sub', {}, t(`plastic.study_${study}_help`))),
-    control('plastic.tasks', TASKS.map(n => [n, String(n)]), tasks, 'tasks'), control('plastic.epochs', EPOCHS.map(n => [n, String(n)]), epochs, 'epochs'), epochs === 20 ? h('p.sub', {}, t('plastic.short')) : null,
+    h('div.control', {}, h('span.label', {}, t('plastic.study')), segmented(t('plastic.study'), ['permuted_digits', 'random_labels', CLASS_GROUPS].map(name => [name, t(`plastic.study_${name}`)]), study, value => choose({study: value}), 'study'), h('p.sub', {}, t(`plastic.study_${study}_help`))),
+    ofPhotos() ? control('plastic.per_task', PER_TASK.map(n => [n, String(n)]), per_task, 'per_task') : null,
+    control('plastic.tasks', TASKS.map(n => [n, String(n)]), tasks, 'tasks'), control('plastic.epochs', EPOCHS.map(n => [n, String(n)]), epochs, 'epochs'), epochs === 20 && !ofPhotos() ? h('p.sub', {}, t('plastic.short')) : null,
     h('div.control', {}, h('div.controlhead', {}, h('label', {for: 'plastic-seed'}, t('plastic.seed')), h('input', {type: 'number', id: 'plastic-seed', min: 0, max: 9999, step: 1, value: seed, onchange: event => { const value = Math.max(0, Math.min(9999, Math.round(Number(event.target.value) || 0))); event.target.value = value; choose({seed: value}); }})))];
 }
 
@@ -57,6 +59,7 @@ function drawFoot(why) {
 
 /* ---------- what a task is ---------- */
 export function drawDigits(figure) {
+  if (ofPhotos()) { fill(figure, [CLASS_GROUPS, groupsKey()], drawGroups); return; }
   const study = state.chosen.study, tasks = state.offered?.studies[study];
   fill(figure, [study, Boolean(tasks)], () => tasks ? [h('figcaption.label', {}, t('plastic.digits')), tasks.filter(task => task.task !== null || study === 'permuted_digits').map(task => h('div.digitrow', {}, h('span.sub', {}, task.task === null ? t('plastic.digit_plain') : t('plastic.digit_task', {n: task.task + 1})), task.pixels.map((pixels, i) => h('span.digit', {}, digit(pixels), study === 'random_labels' ? h('b', {title: t('plastic.digit_label', {label: task.labels[i]})}, String(task.labels[i])) : null))))] : []);
 }

@@ -1,6 +1,8 @@
 /* Keep learning, its state: what may be chosen, what is chosen, and the start that is followed. Views watch and draw. */
 import {get, post, Problem} from './api.js';
 import {kept, lang, t} from './i18n.js';
+import {CLASS_GROUPS, askGroups, groupSteps} from './plasticity_groups.js';
+import {store} from './store.js';
 import {current} from './tabs.js';
 import {speak, trouble} from './toast.js';
 
@@ -11,7 +13,7 @@ const STEP = 0.007;
 
 const before = remembered();
 export const state = {offered: null, id: before?.id ?? null, now: null, starting: false, problem: null, arm: before?.arm ?? '', measure: before?.measure ?? MEASURES[0],
-  chosen: {arms: FIRST, study: 'permuted_digits', tasks: 10, epochs: 20, seed: 0, ...before?.chosen}};
+  chosen: {arms: FIRST, study: 'permuted_digits', per_task: 2, tasks: 10, epochs: 20, seed: 0, ...before?.chosen}};
 const watchers = new Set();
 export const watch = draw => { watchers.add(draw); draw(); };
 export const told = () => watchers.forEach(draw => { try { draw(); } catch (error) { console.error(error); } });
@@ -19,19 +21,21 @@ export const told = () => watchers.forEach(draw => { try { draw(); } catch (erro
 export const cardOf = name => state.offered?.arms.find(card => card.name === name) ?? null;
 export const armsNow = () => state.now?.arms ?? [];
 export const active = () => armsNow().some(arm => ['queued', 'running', 'paused'].includes(arm.status));
-export const stepsOf = epochs => epochs * Math.ceil(TRAIN / BATCH);
+export const ofPhotos = () => state.chosen.study === CLASS_GROUPS;
+export const stepsOf = epochs => epochs * (ofPhotos() ? groupSteps(TRAIN / BATCH) : Math.ceil(TRAIN / BATCH));
 /** Seconds a start takes on one core: with the step time of the last start, where there was one. */
 export function estimate() {
   const {arms, tasks, epochs} = state.chosen, known = new Map(armsNow().map(arm => [arm.name, arm.step]));
   return arms.reduce((sum, name) => sum + (known.get(name) ?? STEP) * stepsOf(epochs) * tasks, 0);
 }
 
-export function choose(values) { Object.assign(state.chosen, values); remember(); told(); }
+export function choose(values) { Object.assign(state.chosen, values); remember(); told(); lookAtPhotos(); }
+const lookAtPhotos = () => { if (ofPhotos() && current() === 'plasticity') askGroups(state.chosen, told).catch(console.error); };
 export function inspect(values) { Object.assign(state, values); stamp = ''; remember(); told(); look(); }
 
 export async function start() {
   state.starting = true; told();
-  try { const made = await post('plasticity', state.chosen); state.id = made.id; state.now = null; stamp = ''; spoken = 0; remember(); await look(); }
+  try { const made = await post('plasticity', {...state.chosen, project: store.project?.id ?? null}); state.id = made.id; state.now = null; stamp = ''; spoken = 0; remember(); await look(); }
   catch (error) { trouble(error); }
   finally { state.starting = false; told(); beat(); }
 }
@@ -67,6 +71,7 @@ async function beat() {
   clearTimeout(timer);
   if (!document.hidden && current() === 'plasticity') {
     if (!state.offered) try { state.offered = await get('plasticity'); keepKnown(); told(); } catch (error) { if (!(error instanceof Problem)) console.error(error); }
+    lookAtPhotos();
     if (state.offered && state.id && (active() || !state.now)) await look();
   }
   timer = setTimeout(beat, active() || !state.offered ? 400 : 1000);

@@ -150,7 +150,8 @@ def conduct(arm: Arm, study: Study, seed: int = 0, folder: RunFolder | None = No
 def facts(arm: Arm, study: Study, seed: int = 0) -> dict[str, Any]:
     """What run.json of such a run holds."""
     settings = {"optimiser": arm.optimiser, **arm.settings, "remedy": arm.remedy, **arm.remedy_settings}
+    tasks = [{"name": t.task.name, "classes": list(t.task.classes)} for t in study.stream.tasks]
     return {"method": arm.name, "settings": settings, "seed": seed, "kind": study.stream.kind, "evaluate": "new",
-            "classes": list(study.stream.classes), "study": dict(study.facts), "network": dict(study.network),
+            "classes": list(study.stream.classes), "tasks": tasks, "study": dict(study.facts), "network": dict(study.network),
             "epochs": study.epochs, "batch": study.batch, "fingerprint": study.stream.tasks[0].test.source.vit.fingerprint,
             "versions": versions()}  # fmt: skip
