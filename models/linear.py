@@ -22,10 +22,12 @@ THERE = KERNEL is not None and torch.backends.mkldnn.is_available() and platform
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """(…, M) of x (…, N), weight (M, N) and bias (M,): F.linear, differentiable as often as that."""
-    fits = THERE and x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32 and x.dim() > 1
+    parts = (x, weight) if bias is None else (x, weight, bias)
+    fits = THERE and x.dim() > 1 and weight.dim() == 2 and (bias is None or bias.shape == weight.shape[:1])
+    fits = fits and all(part.device.type == "cpu" and part.dtype == torch.float32 for part in parts)
     if not fits or x.numel() * len(weight) < SMALL:
         return F.linear(x, weight, bias)
-    return _Linear.apply(_dense(x), _dense(weight), bias)
+    return _Linear.apply(_dense(x), _dense(weight), None if bias is None else bias.contiguous())  # it reads a bias as if dense
 
 
 class _Linear(torch.autograd.Function):

@@ -43,6 +43,20 @@ def test_rows_with_gaps_between_them():
         assert (mine - torchs).norm() <= 1e-5 * torchs.norm()
 
 
+@pytest.mark.parametrize("bias", [lambda: made(160, 2)[:, 1], lambda: torch.ones(1).expand(160), lambda: made(320)[::2],
+                                  lambda: made(1), lambda: made(64, 160)])  # fmt: skip
+def test_a_bias_of_any_layout(bias):
+    """A kernel that takes it for dense would read the numbers beside it."""
+    x, w = made(64, 96), made(160, 96)
+    assert torch.allclose(linear(x, w, bias()), F.linear(x, w, bias()), atol=1e-4)
+
+
+def test_the_gradient_of_a_bias_with_gaps_reaches_where_it_lies():
+    wide = made(160, 2).requires_grad_()
+    linear(made(64, 96), made(160, 96), wide[:, 1]).sum().backward()
+    assert torch.equal(wide.grad, torch.tensor([0.0, 64.0]).expand(160, 2))
+
+
 def test_only_what_learns_gets_a_gradient():
     x, w = made(64, 96).requires_grad_(), made(160, 96)
     linear(x, w).sum().backward()
