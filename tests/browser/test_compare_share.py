@@ -103,6 +103,18 @@ def test_a_project_is_compared_taken_away_and_brought_back(lab, opened, trained,
     other.go("compare")
     assert leaderboard(other) == shown
 
+    # what the target is nearest to was never trained here: one click trains it
+    other.page.click("#aim")
+    other.page.focus("button.aim")
+    for way, most in (("ArrowRight", 60), ("ArrowUp", 60)):
+        for _ in range(most):
+            if not other.page.locator("#chart-plane .aimbox .btn").is_visible():
+                other.page.keyboard.press(way)
+    runs = len(other.project()["runs"])
+    other.page.click("#chart-plane .aimbox .btn")
+    other.page.wait_for_selector("#view-train", state="visible")
+    other.lab.until(lambda: len(other.project()["runs"]) == runs + 1, "the method is being trained")
+
 
 def test_a_file_that_is_no_project_is_told_so_and_nothing_is_lost(lab, opened, zipped):
     tab = opened(lab).open(tab="compare")
