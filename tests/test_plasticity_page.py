@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from starlette.testclient import TestClient
 
+from forget_me_not import app
 from forget_me_not.demo import figures_plasticity as figures
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.plasticity import ArmRun, Plasticity, costs, finding, last_tasks
@@ -247,17 +248,14 @@ def test_what_is_offered(web):
     assert labels[2]["labels"] != labels[1]["labels"]
 
 
-def test_arms_of_the_page_give_the_numbers_of_the_command_line(ended):
-    from forget_me_not.models import engine
-    from forget_me_not.models.plasticity.arms import ARMS, learner
-    from forget_me_not.models.plasticity.streams import permuted_digits
-
+def test_arms_of_the_page_give_the_numbers_of_the_command_line(ended, tmp_path, capsys):
     made, said = ended
     assert list(made["runs"]) == ASKED["arms"] == [one["name"] for one in said["arms"]]
+    arms = [word for name in ASKED["arms"] for word in ("--arm", name)]
+    assert app.main(["plasticity", *arms, "--tasks", "2", "--epochs", "5", "--seed", "1", "--out", str(tmp_path), "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["arm"], one["accuracy"]) for one in found] == [(one["name"], one["accuracy"]) for one in said["arms"]]
     for one in said["arms"]:
-        study = permuted_digits(2, 1, epochs=5)
-        events = engine.run(study.stream, learner(ARMS[one["name"]], study, 1, probed=False), seed=1, evaluate="new")
-        assert one["accuracy"] == [e.correct[e.task] / e.total[e.task] for e in events if isinstance(e, Evaluated)]
         assert one["step"] > 0
         assert one["bytes"] > 600_000
         assert one["average"] == pytest.approx(sum(one["accuracy"]) / 2)
