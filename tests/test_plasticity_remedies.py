@@ -180,7 +180,8 @@ class OneTensor(nn.Module):
         self.weight = nn.Parameter(torch.linspace(-1, 1, 6, dtype=torch.float64))
 
 
-def trac_path(steps=60, start=1e-8):
+def trac_step(start=1e-8):
+    """A parameter of six numbers, its remedy, and a step by a gradient."""
     network = OneTensor()
     base, remedy = torch.optim.SGD(network.parameters(), lr=0.05), Trac(start=start)
     training = Training(network, base, {}, rng(), 0)
@@ -191,19 +192,43 @@ def trac_path(steps=60, start=1e-8):
         base.step()
         remedy.after_step(training)
 
-    return quadratic(network.weight, step, steps), remedy
+    return network.weight, remedy, step
 
 
 def test_trac_begins_at_the_first_weights_and_grows_its_scale():
-    path, remedy = trac_path(400, start=1e-3)
+    weight, remedy, step = trac_step(start=1e-3)
+    path = quadratic(weight, step, 400)
     assert float((path[0] - torch.linspace(-1, 1, 6)).abs().max()) < 1e-2
     assert float(remedy.scale) > 0.1
     assert float((path[-1] - 3).abs().mean()) < float((path[0] - 3).abs().mean()) / 2
 
 
+@pytest.mark.parametrize("scale", [-1e-8, -2e-8, -1e-3])
+def test_trac_keeps_its_way_while_its_scale_is_below_0(scale):
+    weight, remedy, step = trac_step()
+    first = weight.detach().clone()
+    for _ in range(20):
+        step(torch.ones_like(weight))
+    way, remedy.scale = remedy.way["weight"].clone(), torch.tensor(scale, dtype=torch.float64)
+    step(torch.ones_like(weight))
+    assert torch.allclose(remedy.way["weight"], way - 0.05, rtol=0, atol=1e-12)  # a step of the base
+    assert torch.allclose(weight.detach(), first + remedy.scale * remedy.way["weight"])
+
+
+def test_trac_comes_back_from_a_scale_below_0():
+    weight, remedy, step = trac_step(start=1e-3)
+    first, scales = weight.detach().clone(), []
+    for i in range(200):
+        step(torch.full_like(weight, 1.0 if i < 20 or i >= 60 else -1.0))
+        scales.append(float(remedy.scale))
+        assert scales[-1] > 0 or torch.equal(weight.detach(), first)
+    assert min(scales) < 0 < scales[-1]
+
+
 def test_trac_agrees_with_pytorch_optimizer():
     theirs = pytest.importorskip("pytorch_optimizer")
-    ours, _ = trac_path(start=1e-3)
+    weight, _, step = trac_step(start=1e-3)
+    ours = quadratic(weight, step)
     parameter = nn.Parameter(torch.linspace(-1, 1, 6, dtype=torch.float64))
     reference = theirs.TRAC(torch.optim.SGD([parameter], lr=0.05), s_prev=1e-3)
 

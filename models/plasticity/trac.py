@@ -2,7 +2,8 @@
 
 Muppidi, Zhang, Yang, "Fast TRAC: a parameter-free optimizer for lifelong reinforcement learning", NeurIPS 2024,
 arXiv:2405.16642, algorithms 1 and 2. Deviation: the base's way is kept itself instead of being recovered from the scaled
-weights, which in float32 loses it while the scale is near 1e-8; erfi is exact (scipy), not approximated.
+weights, which in float32 loses it while the scale is near 1e-8, and wholly where the scale is below 0 and counts as 0 (public
+code then stays at the first weights for long); erfi is exact (scipy), not approximated.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Trac:
         if not self.reference:
             self.reference = {n: p.detach().clone() for n, p in named.items()}
             self.way = {n: torch.zeros_like(p) for n, p in named.items()}
-        recovered = float(self.scale / (self.scale + SMALL))  # the paper divides by S + eps what was multiplied by S
+        scale = float(self.scale)
+        recovered = scale / (scale + SMALL) if scale > 0 else 1.0  # the paper divides by S + eps what was multiplied by S
         self.way = {n: way * recovered for n, way in self.way.items()}
         h = sum(float(p.grad.flatten() @ self.way[n].flatten()) for n, p in named.items() if p.grad is not None)
         self.variance = self.betas.square() * self.variance + h * h
