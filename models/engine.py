@@ -172,22 +172,22 @@ def _reduce(prediction: Prediction, own: Tensor, told: Stream | None) -> dict[st
     """What is kept of B answers: class, confidence, and of each module its entropy and its vote.
 
     told: the stream, where every photo comes with its task (the task-incremental view): only that task's classes count,
-    and its own module answers.
+    in votes too, and its own module answers. Entropies are of all classes, as routers see them.
     """
-    logits, answers = prediction.logits.cpu(), prediction.answers
+    logits, answers = prediction.logits.cpu(), None if prediction.answers is None else prediction.answers.cpu()
+    votes = answers
     if told is not None:
-        if answers is not None:
-            logits = routing.pick(answers.cpu(), own)
-        allowed = torch.zeros_like(logits, dtype=torch.bool)
+        foreign = torch.ones_like(logits, dtype=torch.bool)
         for i, j in enumerate(own.tolist()):
-            allowed[i, list(told.tasks[j].task.classes)] = True
-        logits = logits.masked_fill(~allowed, float("-inf"))
+            foreign[i, list(told.tasks[j].task.classes)] = False
+        if answers is not None:
+            logits, votes = routing.pick(answers, own), answers.masked_fill(foreign[:, None], float("-inf"))
+        logits = logits.masked_fill(foreign, float("-inf"))
     record = {"class": logits.argmax(-1), "confidence": logits.softmax(-1).amax(-1)}
     if prediction.module is not None:
         record["module"] = own if told is not None else prediction.module.cpu()
     if answers is not None:
-        answers = answers.cpu()
-        record |= {"entropy": routing.normalised_entropy(answers), "vote": answers.argmax(-1)}
+        record |= {"entropy": routing.normalised_entropy(answers), "vote": votes.argmax(-1)}
     return record | {f"route.{name}": chosen.cpu() for name, chosen in prediction.routes.items()}
 
 

@@ -201,7 +201,9 @@ def test_told_the_task_only_its_classes_and_its_module_count():
     assert kept[2]["class"].tolist() == [0] * 10 + [2] * 10 + [4] * 10
     assert kept[2]["module"].tolist() == [0] * 10 + [1] * 10 + [2] * 10
     assert events[-2].task == 2
-    assert [e for e in events if isinstance(e, Evaluated)][-1].correct == (5, 5, 5)
+    last = [e for e in events if isinstance(e, Evaluated)][-1]
+    assert last.correct == (5, 5, 5)
+    assert last.oracle == 0.5, "the module of the photo's own task is the one that answered"
 
 
 def test_a_task_asks_for_what_the_method_reads():
