@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from forget_me_not.models import registry
 from forget_me_not.models.check_streams import ground
@@ -97,3 +98,16 @@ def test_toscas_card_names_every_number_its_starter_preset_changes():
     for name in ("batch", "scale", "sparsity"):
         for value in (starter[name], published[name]):
             assert re.search(rf"(?<![\d.]){re.escape(f'{value:g}'.lstrip('0'))}(?!\d)", text), (name, value)
+
+
+@pytest.mark.parametrize("name", [n for n, c in ours().items() if any("no masked cross-entropy" in d for d in c.deviations)])
+def test_a_task_of_one_class_teaches_a_masked_loss_nothing(name):
+    """As cards say: a pass more changes nothing but the keys L2P pulls towards its photos."""
+    on, card = ground(((0,),), patch=16, layer_scale=1.0), ours()[name]
+    states = []
+    for epochs in (1, 2):
+        method = card.learner(on.vit, **card.read({"epochs": epochs, "lr": 0.01}))
+        list(run(on.stream, method))
+        states.append(method.state_dict())
+    changed = {k for k in states[0] if not torch.equal(states[0][k], states[1][k])}
+    assert changed == ({"pool.keys"} if name == "l2p" else set())

@@ -23,6 +23,8 @@ from forget_me_not.models.registry import register
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "A cosine head of fixed sharpness with its rows at class means at first, learnt against all classes seen; EASE's heads "
+        "start drawn and see the classes of their task alone.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,

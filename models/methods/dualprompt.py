@@ -43,6 +43,8 @@ from forget_me_not.models.routing import least_entropy, pick
         "Preset paper: 20 passes, as where Soft-TF compares with it; the paper's own code makes 5 on CIFAR-100. Batch 16 with "
         "the rate scaled to it; public code: 24.",
         "One view of every training photo instead of random crops.",
+        "A task of one class has no masked cross-entropy to learn from: its prompts stay as they began and its row at the class "
+        "mean (preset paper: as drawn).",
     ),
     presets={"demo": {}, "paper": {"place": "first blocks", "lr": 0.0019, "clip": 1.0, "rows": "drawn"}},
 )

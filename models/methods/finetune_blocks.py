@@ -35,6 +35,7 @@ class Own(Edit):
     parameters="all parameters of the trained blocks (12 d^2 + 13 d a block without layer scale), d a class, 1 scale",
     deviations=(
         "One view of every training photo instead of random crops.",
+        "A cosine head and cross-entropy over all classes seen; PILOT's fine-tuning has a linear head and masks the old classes.",
         "Tokens, position embedding and final norm stay frozen, also when every block is trained.",
     ),
     identity=True,

@@ -23,7 +23,8 @@ from forget_me_not.models.shared import SharedModule
     stores="Nothing it could keep: it asks for all photos again after every task",
     parameters="4 d r + r + 3 d + 1, d a class",
     deviations=(
-        "TOSCA's module and starter recipe without l1, on a backbone that stays frozen; papers often fine-tune all of it. It "
+        "TOSCA's module and starter recipe without l1, its head rows left as learnt, on a backbone that stays frozen; papers "
+        "often fine-tune all of it. It "
         "bounds this feature alone: what moves the feature may end above it.",
         "One view of every training photo instead of random crops.",
     ),

@@ -68,6 +68,7 @@ READ: dict[str, Callable[[Tensor, int], Edit]] = {"prompts": Taken, "cls": Taken
         "All tasks share the pool and it goes on learning: later tasks change the answers about earlier ones, as in the paper.",
         "Old head rows do not learn; a cosine head of fixed sharpness instead of a linear one.",
         "One view of every training photo instead of random crops.",
+        "A task of one class has no masked cross-entropy to learn from: its row stays as drawn, and the class goes unseen.",
     ),
     presets={"demo": {}, "paper": {"place": "input", "read": "prompts", "epochs": 5, "lr": 0.0019, "clip": 1.0, "rows": "drawn"}},
 )

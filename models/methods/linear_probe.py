@@ -25,6 +25,7 @@ from forget_me_not.models.registry import Slider, register
     deviations=(
         "Default loss masked to the task's classes; with the full loss old rows are pushed away and forgotten.",
         "One view of every training photo instead of random crops.",
+        "A task of one class has no masked cross-entropy to learn from: its row stays as drawn, and the class goes unseen.",
     ),
 )
 class LinearProbe:

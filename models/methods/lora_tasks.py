@@ -23,6 +23,8 @@ from forget_me_not.models.registry import register
         "One view of every training photo instead of random crops; no weight decay.",
         "SGD with momentum and a cosine, as for adapters; public Soft-TF trains its LoRA with Adam at a constant rate.",
         "Query, key, value and output matrices get a pair (public Soft-TF leaves the key out); no dropout on the pair's input.",
+        "A cosine head with its rows at class means at first, learnt with all classes seen; public Soft-TF has a linear head and "
+        "looks at the task's classes alone.",
         "Default: the last three blocks, as in Soft-TF's comparison; preset paper: all blocks, as in LoRA's paper.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),

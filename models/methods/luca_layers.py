@@ -24,6 +24,7 @@ from forget_me_not.models.registry import register
         "One view of every training photo instead of random crops; no weight decay.",
         "LuCA in its paper form (no norm, no bias), its gate doubled and its second matrices zero at first: the identity. No l1.",
         "Ours, to compare: the paper has one module, at the final [CLS]. Default: the last three blocks; preset paper: all.",
+        "The cosine head has a fixed sharpness, and its rows stay as they were learnt, where TOSCA's end at class means.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,

@@ -43,6 +43,8 @@ RIDGE = 0.3
         "Prompts and head learn at one constant rate, in batches of 16; in public code it falls in steps, the head's is a tenth "
         "of it, and batches are of 128.",
         "One view of every training photo instead of random crops.",
+        "A task of one class has no masked cross-entropy to learn from: its prompts stay as they began and its row at the class "
+        "mean (preset paper: as drawn).",
     ),
     presets={"demo": {}, "paper": {"place": "first five", "lr": 0.0019, "epochs": 50, "clip": 1.0, "rows": "drawn"}},
 )

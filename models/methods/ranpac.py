@@ -54,7 +54,7 @@ PENALTY: dict[str, Choice] = {
         "the last three blocks (preset paper: all), no weight decay, a rate that falls step by step, and a head that starts at "
         "sharpness 10, not 1.",
         "lambda is judged with all sums so far, until they are 1000 rows, and then kept; the published rule (preset paper) fits "
-        "the newest task alone and often picks one far too small.",
+        "the newest task alone, here at most 1000 photos of it, and often picks one far too small.",
         "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",
         "One view of every training photo instead of random crops.",
         "Order and split do not matter to the sums; lambda, chosen on the newest photos, and phase 1 do depend on them.",

@@ -12,19 +12,14 @@ from typing import Annotated
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from forget_me_not.models import ridge, routers
+from forget_me_not.models import routers
 from forget_me_not.models.backbone import FrozenViT
 from forget_me_not.models.core import Batch, Log, Prediction, Task
 from forget_me_not.models.methods.tosca import Tosca
 from forget_me_not.models.registry import Slider, register
+from forget_me_not.models.ridge_head import RidgeHead
 from forget_me_not.models.routing import ROUTERS
-
-
-def level(z: Tensor) -> Tensor:
-    """z (…, D) with the length sqrt(D): one ridge penalty then suits every backbone."""
-    return F.normalize(z, dim=-1) * z.shape[-1] ** 0.5
 
 
 @register(
@@ -64,34 +59,25 @@ class RouterRidgeProduct:
         self.tosca = Tosca(vit, sparsity=sparsity, epochs=epochs)
         self.reads, self.device = self.tosca.reads, vit.device
         self.strength, self.sharpness, self.weight = strength, sharpness, weight
-        self.roots: tuple[ridge.Root, ...] = ()
-        self.ridge = torch.zeros(vit.width, 0, device=self.device)
+        self.ridge = RidgeHead.empty(vit.width, self.device)
 
     def fit_task(self, task: Task, rng: torch.Generator) -> Iterator[Log | None]:
         yield from self.tosca.fit_task(task, rng)
-        before = self.ridge.shape[1]
-        place = {c: before + i for i, c in enumerate(task.classes)}
-        y = ridge.one_hot(torch.tensor([place[c] for c in task.train.labels.tolist()]), before + len(place))
-        roots = (*self.roots, (yield from ridge.square_root(level(task.train.cls()), y)))
-        solved = yield from ridge.solve(*ridge.stacked(roots), self.strength)
-        self.roots, self.ridge = roots, solved.float().to(self.device)
+        self.ridge = yield from self.ridge.grown(task, self.strength)
 
     def predict(self, batch: Batch) -> Prediction:
         heard = self.tosca.predict(batch)
         head = self.tosca.head
         row_class, row_task = head.row_class, routers.row_tasks(head.classes)
-        frozen = (self.sharpness * level(batch.cls) @ self.ridge).log_softmax(-1)  # (B, K)
+        frozen = self.ridge.posterior(batch.cls, self.sharpness)  # (B, K)
         scores = frozen + self.weight * routers.full_view(heard.answers, row_class, row_task)
         logits, module = routers.answer(scores, row_class, row_task, head.seen)
         routes = {name: route(heard.answers) for name, route in ROUTERS.items()}
         return Prediction(logits, module, heard.answers, routes | {"ridge": row_task[frozen.argmax(-1)]}, batch.cls)
 
     def state_dict(self) -> dict[str, Tensor]:
-        if not self.roots:
-            return self.tosca.state_dict()
-        return {**self.tosca.state_dict(), "ridge": self.ridge, **ridge.roots_state(self.roots)}
+        return {**self.tosca.state_dict(), **self.ridge.state()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         self.tosca.load_state_dict(state)
-        self.roots = ridge.roots_from(state)
-        self.ridge = state.get("ridge", self.ridge[:, :0]).to(self.device)
+        self.ridge = RidgeHead.from_state(state, len(self.ridge.weight), self.device)

@@ -47,7 +47,8 @@ G_BLOCKS = 2
         "biases are not masked (public code multiplies them by memory it never set).",
         "Default: batch 16 and no clipping; preset paper: batch 24, clipped at norm 1.",
         "One view of every training photo instead of random crops.",
-        "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean.",
+        "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean "
+        "(preset paper: as drawn).",
         "Shared prompts learnt in every task change the answers about old tasks; learnt in the first task and then frozen "
         "they do not, and what lies below the masks is encoded once again through them.",
         "Gradient id looks at two classes at least, per photo, with no prompts of other tasks mixed in.",
