@@ -31,7 +31,7 @@ class Cloud(NamedTuple):
 def cloud_of(features: Tensor) -> Cloud:
     """The Gaussian of features (n, D); one photo has no spread but FLOOR's. No row of the root is a photo's."""
     mean = features.mean(0)
-    centred = (features - mean).double().cpu() / math.sqrt(max(1, len(features) - 1))
+    centred = (features - mean).cpu().double() / math.sqrt(max(1, len(features) - 1))
     return Cloud(mean, torch.linalg.qr(centred, mode="r").R.to(features))
 
 

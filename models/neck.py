@@ -21,7 +21,7 @@ def fit(features: Tensor, shrink: float = SHRINK) -> tuple[Tensor, Tensor]:
 
     w, V: eigenvalues and vectors of the covariance of features (N, D), unlabelled photos; in float64, given as float32.
     """
-    x = features.double().cpu()
+    x = features.cpu().double()
     mean = x.mean(0)
     w, v = torch.linalg.eigh((x - mean).T @ (x - mean) / len(x))
     w = w.clamp(min=0)

@@ -38,7 +38,7 @@ def one_hot(y: Tensor, classes: int) -> Tensor:
 
 def square_root(h: Tensor, y: Tensor) -> Generator[None, None, tuple[Tensor, Tensor]]:
     """Rows R (k, M) and targets P (k, C), float32, of features h (n, M) and targets y (n, C): R^T R = H^T H, R^T P = H^T Y."""
-    h, y = h.double().cpu(), y.double()
+    h, y = h.cpu().double(), y.cpu().double()
     width, roots = h.shape[1], []
     parts = max(1, -(-len(h) // BLOCK))  # of nearly equal size: the last photo of 513 is not left alone
     for x, t in zip(h.tensor_split(parts), y.tensor_split(parts), strict=True):
@@ -77,7 +77,7 @@ def solve(rows: Tensor, targets: Tensor, penalty: float) -> Working:
 
     lambda is raised to 1e-12 of G's mean diagonal where it is below: float64 knows no smaller one.
     """
-    rows, targets = rows.double().cpu(), targets.double().cpu()
+    rows, targets = rows.cpu().double(), targets.cpu().double()
     small = len(rows) <= rows.shape[1]
     g = yield from (kernel if small else gram)(rows)
     right = targets if small else rows.T @ targets
@@ -99,7 +99,7 @@ def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator,
     if min(len(h), room) < 2:
         return None
     order = torch.randperm(len(h), generator=rng)[:room]
-    h, y = h.double().cpu()[order], y.double()[order]
+    h, y = h.cpu().double()[order], y.cpu().double()[order]
     fit = min(len(h) - 1, max(1, int(FIT_SHARE * len(h))))
     x, t = h[:fit], y[:fit]
     x, t = stacked([*((r.double(), p.double()) for r, p in before), (x, t)])

@@ -53,10 +53,10 @@ def mahalanobis_scores(z: Tensor, means: Tensor, covariance: Tensor, shrinkage: 
 
     Lee et al., NeurIPS 2018, arXiv:1807.03888; shrinkage adds that share of the mean variance, so 20 photos a class will do.
     """
-    covariance = covariance.double()
+    covariance = covariance.cpu().double()
     spread = covariance + shrinkage * covariance.diagonal().mean() * torch.eye(len(covariance), dtype=torch.float64)
     root = torch.linalg.cholesky(spread)
-    white = torch.linalg.solve_triangular(root, torch.cat([z, means]).double().cpu().T, upper=False).T
+    white = torch.linalg.solve_triangular(root, torch.cat([z, means]).cpu().double().T, upper=False).T
     return (-0.5 * torch.cdist(white[: len(z)], white[len(z) :]).square()).to(z)
 
 

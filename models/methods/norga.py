@@ -126,8 +126,8 @@ class NoRGa:
 
     def by_task_head(self, z: Tensor) -> Tensor:
         """The task (B,) of the best (class, task) row of ridge regression on one-hot rows: z (B, D)."""
-        second = self.moments["statistic.second"].double().cpu()
-        sums = torch.cat([self.moments[f"statistic.{t:03d}.sums"] for t in range(len(self.prompts))]).double().cpu()
+        second = self.moments["statistic.second"].cpu().double()
+        sums = torch.cat([self.moments[f"statistic.{t:03d}.sums"] for t in range(len(self.prompts))]).cpu().double()
         weight = second + RIDGE * second.diagonal().mean() * torch.eye(len(second), dtype=torch.float64)
         rows = torch.linalg.solve(weight, sums.T).to(z)  # (D, K)
         return self.memory.row_task[(F.normalize(z, dim=-1) @ rows).argmax(-1)]

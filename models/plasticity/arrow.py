@@ -153,7 +153,7 @@ class Arrow(torch.optim.Optimizer):
         n = min(-(-int(own["turn"]) // group["every"]), group["window"]) if "turn" in own else 0
         if n < 2:
             return 0.0
-        gram = own["gram"][:n, :n].double()
+        gram = own["gram"][:n, :n].cpu().double()
         length = gram.diagonal().clamp(min=FLOOR).sqrt()
         cosines = gram / length[:, None] / length
         return float((cosines.sum() - cosines.diagonal().sum()) / (n * (n - 1)))
@@ -193,7 +193,7 @@ class Arrow(torch.optim.Optimizer):
         if enters:
             own["gram"][slot, :n] = own["gram"][:n, slot] = onto
         # n x n work in numpy: a tenth of the time that tensors this small take
-        gram, onto = own["gram"].double().cpu().numpy()[:n, :n], onto.double().cpu().numpy()
+        gram, onto = own["gram"].cpu().double().numpy()[:n, :n], onto.cpu().double().numpy()
         damping = DAMPING[group["damping"]](group["alpha"], gram)
         if enters:
             c, keep = pushed(gram, slot, damping, group["beta"], group["centred"]), 0.0

@@ -43,7 +43,7 @@ def name(measure: str, part: str, block: int | str) -> str:
 
 def singular_values(Z: Tensor) -> Tensor:
     """(min(N, D),) singular values of Z (N, D), rising, float64, through the smaller Gram matrix."""
-    Z = Z.detach().double().cpu()
+    Z = Z.detach().cpu().double()
     gram = Z.T @ Z if Z.shape[0] >= Z.shape[1] else Z @ Z.T
     return torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
 
