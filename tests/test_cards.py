@@ -55,6 +55,7 @@ FORMULAS = {  # of each card, for two tasks of one and two classes: (T, C) = (2,
     "simplecil": 3 * D,
     "softtf": 2 * (4 * D**2 + D) + 3 * D,
     "softtf_product": 2 * (DEPTH * 4 * D**2 + D) + 3 * D,
+    "router_ridge_masks": 2 * (DEPTH * 4 * D**2 + D) + 2 * 3 * D,
     "tosca": 2 * LUCA(4) + 3 * D + 1,
 }
 

@@ -9,7 +9,7 @@ from forget_me_not.models import engine, registry, ridge, routers, stream
 from forget_me_not.models.core import Batch
 from forget_me_not.models.encoder import FeatureTable
 from forget_me_not.models.events import Failed, Finished
-from forget_me_not.models.methods.router_ridge_product import level
+from forget_me_not.models.ridge_head import level
 
 CLASSES = (torch.tensor([0, 1]), torch.tensor([2]))  # two tasks, three classes
 ROW_CLASS, ROW_TASK = torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1])
@@ -100,14 +100,14 @@ def test_ridge_is_one_solve_over_all_photos(learnt):
     z = torch.cat([level(t.task.train.cls()) for t in built.tasks]).double()
     y = ridge.one_hot(torch.cat([t.task.train.labels for t in built.tasks]), 5)  # ids in order of first appearance: rows
     w = torch.linalg.solve(z.T @ z + 300 * torch.eye(24), z.T @ y)
-    assert torch.allclose(method.ridge.double(), w, atol=1e-5)
+    assert torch.allclose(method.ridge.weight.double(), w, atol=1e-5)
 
 
 def test_the_answer_is_the_product(learnt):
     method, built, _, table = learnt
     batch = Batch(table, built.tasks[1].test.index, method.reads)
     said, heard = method.predict(batch), method.tosca.predict(batch)
-    frozen = (10.0 * level(batch.cls) @ method.ridge).softmax(-1)
+    frozen = (10.0 * level(batch.cls) @ method.ridge.weight).softmax(-1)
     rows, tasks = method.tosca.head.row_class, routers.row_tasks(method.tosca.head.classes)
     for b in range(len(batch)):
         for k, (c, t) in enumerate(zip(rows.tolist(), tasks.tolist(), strict=True)):
@@ -121,4 +121,4 @@ def test_weight_zero_is_the_ridge_alone(learnt):
     alone.load_state_dict(method.state_dict())
     batch = Batch(table, torch.arange(60), method.reads)
     rows = method.tosca.head.row_class
-    assert torch.equal(alone.predict(batch).logits.argmax(-1), rows[(level(batch.cls) @ method.ridge).argmax(-1)])
+    assert torch.equal(alone.predict(batch).logits.argmax(-1), rows[(level(batch.cls) @ method.ridge.weight).argmax(-1)])

@@ -15,9 +15,11 @@ from forget_me_not.models.edit import Edit, run_block
 from forget_me_not.models.events import Evaluated, Failed, Finished, TaskFinished
 from forget_me_not.models.masks import BLOCKS, INIT, Masked, moved, moved_by_head, new_masks
 from forget_me_not.models.memory import Memory, task_key
+from forget_me_not.models.methods.router_ridge_masks import RouterRidgeMasks
 from forget_me_not.models.methods.softtf import SoftTF
 from forget_me_not.models.methods.softtf_product import SoftTFProduct
 from forget_me_not.models.prompts import Prefix, drawn
+from forget_me_not.models.ridge_head import level
 
 QUICK = {"epochs": 2}
 
@@ -249,7 +251,25 @@ def test_product_answers_by_both_posteriors_and_shares_the_masks():
     assert "task key" in told.routes
 
 
-@pytest.mark.parametrize("name", ["softtf", "softtf_product", "l2p", "dualprompt", "coda", "norga"])
+def test_the_ridge_router_multiplies_its_posterior_with_that_of_the_same_masks():
+    on = ground(EASY, patch=16, layer_scale=1.0)
+    method, plain = RouterRidgeMasks(on.vit, **QUICK), SoftTF(on.vit, layers="last three", gradient=False, **QUICK)
+    for learner in (method, plain):
+        learn(learner, on)
+    photos = on.tested(3)
+    told = answered(method, on, photos)
+    answers = answered(plain, on, photos).answers
+    assert torch.equal(told.answers, answers)
+    z, classes, tasks = on.source.get(photos, -1), torch.cat(plain.memory.classes), plain.memory.row_task
+    frozen = (10 * level(z) @ method.ridge.weight).softmax(-1)
+    for b in range(len(photos)):
+        for k, (c, t) in enumerate(zip(classes.tolist(), tasks.tolist(), strict=True)):
+            both = frozen[b, k].log() + answers[b, t].log_softmax(-1)[c]
+            assert float(told.logits[b, c]) >= float(both) - 1e-4  # the best of the class's rows
+    assert torch.equal(told.module, tasks[(frozen.log() + answers.log_softmax(-1)[:, tasks, classes]).argmax(-1)])
+
+
+@pytest.mark.parametrize("name", ["softtf", "softtf_product", "router_ridge_masks", "l2p", "dualprompt", "coda", "norga"])
 def test_every_deep_method_has_both_schedules_on_its_card(name):
     card = registry.card(name)
     assert {"paper", "demo"} <= set(card.presets)
@@ -258,7 +278,7 @@ def test_every_deep_method_has_both_schedules_on_its_card(name):
         card.learner(random_vit(), **card.read({"preset": preset}))
 
 
-@pytest.mark.parametrize("name", ["softtf", "softtf_product", "l2p", "dualprompt", "norga"])
+@pytest.mark.parametrize("name", ["softtf", "softtf_product", "router_ridge_masks", "l2p", "dualprompt", "norga"])
 def test_paper_schedules_clip_as_their_public_code_does(name):
     """The DualPrompt family of code clips the whole gradient at norm 1 and scales Adam's rate, 0.03, by batch / 256."""
     card = registry.card(name)

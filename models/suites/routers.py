@@ -17,7 +17,7 @@ from torch import Tensor
 from forget_me_not.models import registry, ridge, routers, routing
 from forget_me_not.models.core import Batch, Samples, Stream, Task, TestedTask, rng_for
 from forget_me_not.models.layers import class_means
-from forget_me_not.models.methods.router_ridge_product import level
+from forget_me_not.models.ridge_head import level
 from forget_me_not.models.suites.tables import Spread, spread
 
 CHOOSING, REPORTING = range(101, 111), range(1, 21)

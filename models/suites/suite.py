@@ -14,7 +14,7 @@ from forget_me_not.models.suites.job import Job
 
 FROZEN, DEEP, SHORT = tuple(range(1, 21)), tuple(range(1, 6)), tuple(range(1, 4))
 """Seeds of methods that read the frozen feature, of methods that move it, and of the papers' long schedules."""
-MORE = {"softtf": tuple(range(1, 11)), "softtf_product": tuple(range(1, 11))}
+MORE = dict.fromkeys(("softtf", "softtf_product", "router_ridge_masks"), tuple(range(1, 11)))
 """Methods a claim of the README rests on."""
 HEADS = ("simplecil", "linear_probe", "finetune", "tosca", "router_ridge_product", "ranpac", "joint")
 """Methods on the frozen feature: seconds a run once that is known."""
