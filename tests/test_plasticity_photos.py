@@ -108,7 +108,7 @@ def test_what_is_missing_is_said_before_and_at_the_start(web, session, classes, 
     before = sorted((session.home / "runs").iterdir())
     early = web.get(f"/projects/{made.id}/class-groups", params={"per_task": per_task})
     late = web.post("/plasticity", json=asked(made, per_task=per_task))
-    assert [a.json()["problem"]["code"] for a in (early, late)] == [code, code]
+    assert [(a.status_code, a.json()["problem"]["code"]) for a in (early, late)] == [(200, code), (409, code)]
     assert early.json()["problem"]["values"] == late.json()["problem"]["values"]
     assert sorted((session.home / "runs").iterdir()) == before
 

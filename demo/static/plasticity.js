@@ -4,6 +4,7 @@ import {bud, fill, glyph, h, icon, segmented, title} from './dom.js';
 import {has, problemText, t} from './i18n.js';
 import {drawDigits, mountChoose, titleOf} from './plasticity_choose.js';
 import {CLASS_GROUPS} from './plasticity_groups.js';
+import {walkable} from './plasticity_map.js';
 import {MEASURES, TRAIN, active, armsNow, begin, cardOf, inspect, state, watch} from './plasticity_run.js';
 import {subscribe} from './store.js';
 
@@ -17,8 +18,8 @@ export function mountPlasticity(root) {
   const strip = h('section.card.plasticstrip', {'aria-label': t('plastic.status')}), curves = frame(420, t('plastic.curves'), curveTable);
   const maps = Object.fromEntries(SIDES.map(name => [name, frame(name === 'ffn' ? 300 : 420, t(`plastic.side_${name}`), () => mapTable(name))]));
   const which = h('div.choose.plasticwhich'), explain = h('p.sub.explain'), verdict = h('section.card.verdict.found', {'aria-live': 'polite', 'aria-label': t('plastic.verdict')}), cards = h('div.armgrid');
-  const shown = h('div.main', {}, strip, h('article.card', {id: 'plastic-curves'}, title(t('plastic.curves'), t('plastic.curves_sub')), curves.parts), verdict,
-    h('article.card', {id: 'plastic-maps'}, title(t('plastic.maps'), t('plastic.maps_sub')), which, h('div.explainrow', {}, explain, h('div.scale', {'aria-hidden': 'true'}, h('span', {}, t('plastic.scale_less')), h('i', {style: {background: `linear-gradient(90deg, ${CIVIDIS})`}}), h('span', {}, t('plastic.scale_more')))), h('div.two.maps', {}, SIDES.map(name => h('section', {}, h('h4', {}, t(`plastic.side_${name}`)), maps[name].parts)))),
+  const shown = h('div.main', {}, strip, h('article.card', {id: 'plastic-curves'}, title(t('plastic.curves'), t('plastic.curves_sub')), curves.parts, walkable(curves.plot)), verdict,
+    h('article.card', {id: 'plastic-maps'}, title(t('plastic.maps'), t('plastic.maps_sub')), which, h('div.explainrow', {}, explain, h('div.scale', {'aria-hidden': 'true'}, h('span', {}, t('plastic.scale_less')), h('i', {style: {background: `linear-gradient(90deg, ${CIVIDIS})`}}), h('span', {}, t('plastic.scale_more')))), h('div.two.maps', {}, SIDES.map(name => h('section', {}, h('h4', {}, t(`plastic.side_${name}`)), maps[name].parts, walkable(maps[name].plot))))),
     h('article.card', {id: 'plastic-cards'}, title(t('plastic.cards'), t('plastic.cards_sub')), cards));
   const fine = h('p.fine');
   const empty = h('article.card.note-card', {}, bud(), h('h3', {}, t('plastic.empty')), h('p.sub', {}, t('plastic.empty_text')));

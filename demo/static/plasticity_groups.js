@@ -13,16 +13,11 @@ export async function askGroups({per_task, seed}, told) {
   const {project} = store, key = [project?.id, project?.version, per_task, seed].join(' ');
   if (known.asked === key) return;
   known.asked = key;
-  let offer = null, problem = null;
-  try {
-    if (project) offer = await get(`projects/${project.id}/class-groups?per_task=${per_task}&seed=${seed}`);
-    else problem = {code: 'groups_none', values: {needs: per_task + 1}};
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    problem = error.problem;
-  }
+  let said = {problem: {code: 'groups_none', values: {needs: per_task + 1}}};
+  if (project) try { said = await get(`projects/${project.id}/class-groups?per_task=${per_task}&seed=${seed}`); }
+  catch (error) { known.asked = ''; if (error instanceof Problem) return; throw error; } // asked again at the next beat
   if (known.asked !== key) return; // chosen anew meanwhile
-  Object.assign(known, {key, offer: offer && {...offer, project: project.id}, problem});
+  Object.assign(known, {key, offer: said.problem ? null : {...said, project: project.id}, problem: said.problem ?? null});
   told();
 }
 

@@ -74,7 +74,7 @@ async function beat() {
     lookAtPhotos();
     if (state.offered && state.id && (active() || !state.now)) await look();
   }
-  timer = setTimeout(beat, active() || !state.offered ? 400 : 1000);
+  timer = setTimeout(beat, !active() && state.offered ? 1000 : armsNow().some(arm => arm.accuracy.length) ? 400 : 150); // the first point is waited for
 }
 
 function keepKnown() {
