@@ -217,12 +217,14 @@ def mean_of_last(values: Sequence[float], count: int) -> float:
 class Finding:
     """What the arms came to over the last `count` of `tasks` tasks that all of them have learnt.
 
-    least: the smallest gap told from none. late: mean accuracy by arm. gaps: (plain, fresh, gap) of each plain arm with a fresh
-    network to hold it to. closed: (arm, plain, points above its plain, share of the plain's gap or None where it is below least).
+    judged: test images behind each mean. least: the smallest gap told from none. late: mean accuracy by arm. gaps: (plain, fresh,
+    gap) of each plain arm with a fresh network to hold it to. closed: (arm, plain, points above its plain, share of the plain's
+    gap or None where it is below least).
     """
 
     tasks: int
     count: int
+    judged: int
     least: float
     late: Mapping[str, float]
     gaps: tuple[tuple[str, str, float], ...]
@@ -256,4 +258,4 @@ def finding(arms: Sequence[ArmRun]) -> Finding | None:
             continue
         gain, gap = late[arm.name] - late[own], gap_of.get(own)
         closed.append((arm.name, own, gain, gain / gap if gap is not None and gap >= least else None))
-    return Finding(tasks, count, least, late, tuple(told), tuple(closed))
+    return Finding(tasks, count, judged, least, late, tuple(told), tuple(closed))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forget_me_not.demo.figures_plasticity import brief, change, title_of
-from forget_me_not.demo.plasticity import ArmRun, finding
+from forget_me_not.demo.plasticity import LEAST, ArmRun, finding
 from forget_me_not.demo.sentences import percent
 from forget_me_not.demo.words import fill
 
@@ -71,6 +71,8 @@ def verdict(arms: Sequence[ArmRun], words: Mapping[str, str]) -> dict[str, Any] 
     if not lines:
         lines = [fill(words["plastic.found_arm"], {**over, "arm": titles[name], "late": percent(late)})
                  for name, late in found.late.items()]  # fmt: skip
+    if found.least > LEAST and len(arms) > 1:
+        lines.append(fill(words["plastic.few_tested"], {"images": found.judged, "least": points(found.least)}))
     if not found.gaps:
         lines.append(words["plastic.no_reference"])
     groups = {arm.card["group"] for arm in arms}

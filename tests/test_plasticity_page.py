@@ -91,7 +91,9 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more():
 def test_few_test_images_ask_for_a_larger_gap():
     few = [arm("fresh", 90, 90, 90, 90, total=50), arm("sgd", 90, 90, 80, 80, total=50)]
     assert finding(few).least == pytest.approx(0.12)  # 100 images, a sixteenth of what 3 points ask for
-    assert "less than 12 points apart, so no loss to speak of" in verdict(few, EN)["head"]
+    said = verdict(few, EN)
+    assert "less than 12 points apart, so no loss to speak of" in said["head"]
+    assert said["lines"] == ["Each of these means is over 100 test images: differences below 12 points may be chance."]
     assert finding([arm("fresh", 90, 90), arm("sgd", 90, 80)]).least == pytest.approx(0.03 * 1.6**0.5)
     assert finding([arm("fresh", *[90] * 8), arm("sgd", *[80] * 8)]).least == 0.03
 
