@@ -24,7 +24,6 @@ export async function askGroups({per_task, seed}, told) {
 export const groupsKey = () => known.key;
 /** Steps a pass over a task takes; as many as over the digits until that is known. */
 export const groupSteps = fallback => known.offer?.steps ?? fallback;
-export const groupsReady = () => Boolean(known.offer);
 /** Why no groups can be learnt, with the way there; null where they can. */
 export const groupsBlocked = () => known.offer ? null : known.problem ? [problemText(known.problem), ' ', h('button.link', {type: 'button', dataset: {focus: 'plastic-data', do: 'plastic-data'}, onclick: () => goTo('data')}, t('start.to_data'))] : [t('plastic.groups_wait')];
 

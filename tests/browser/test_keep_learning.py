@@ -84,6 +84,17 @@ def test_too_few_classes_are_said_with_their_number_and_smaller_groups_help(lab,
     tab.clean()
 
 
+def test_after_a_run_nothing_keeps_anyone_out_in_either_theme(lab, opened):
+    tab = opened(lab).open(tab="plasticity")
+    tab.page.wait_for_selector(f"{START}:not([disabled])")
+    tab.page.click("[data-focus=tasks-5]")
+    tab.page.click(START)
+    tab.sees(f"{STATE} === 'ended'")
+    tab.page.evaluate("document.querySelectorAll('#view-plasticity details').forEach(one => { one.open = true; })")
+    assert tab.barriers("light") == []
+    assert tab.barriers("dark") == []
+
+
 def test_everything_by_keys_on_photos_of_ones_own(lab, opened, made, tmp_path):
     tab = opened(lab).open(tab="data")
     tab.upload(made.zipped(made.folder(tmp_path / "in", CLASSES), tmp_path / "photos.zip"))
