@@ -128,7 +128,9 @@ class Plasticity:
         more = {}
         if asked["study"] == plastic_photos.STUDY:
             per_task = between(asked.get("per_task"), plastic_photos.PER_TASK, "classes")
-            more = {"project": str(asked.get("project")), "per_task": per_task}
+            if not asked.get("project"):
+                raise Problem("groups_none", needs=per_task + 1)
+            more = {"project": str(asked["project"]), "per_task": per_task}
         ids = sorted(secrets.token_hex(16) for _ in names)  # the worker begins runs of one start in the order of their ids
         return {"id": secrets.token_hex(16), "study": asked["study"], "tasks": between(asked.get("tasks"), TASKS, "tasks"),
                 "epochs": between(asked.get("epochs"), PASSES, "epochs"), "seed": choices.seed(asked.get("seed", 0)),

@@ -114,7 +114,7 @@ def test_what_is_missing_is_said_before_and_at_the_start(web, session, classes, 
 
 
 @pytest.mark.parametrize(("change", "status"), [
-    ({"project": "0" * 32}, 404), ({"project": None}, 404), ({"project": "../x"}, 404), ({"per_task": 1}, 409),
+    ({"project": "0" * 32}, 404), ({"project": None}, 409), ({"project": "../x"}, 404), ({"per_task": 1}, 409),
     ({"per_task": "2"}, 409), ({"per_task": None}, 409),
 ])  # fmt: skip
 def test_only_who_knows_the_project_may_learn_from_it(web, project, change, status):
