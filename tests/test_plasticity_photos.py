@@ -10,11 +10,10 @@ import zipfile
 
 import photos_made
 import pytest
-from starlette.testclient import TestClient
+from plastic_made import ready, wait
 
 from forget_me_not import app
 from forget_me_not.demo.project import Incoming
-from forget_me_not.demo.server import application
 from forget_me_not.models.images import photo_from_bytes, read
 from forget_me_not.models.plasticity.groups import groups
 from forget_me_not.models.store import RunFolder
@@ -24,11 +23,7 @@ COUNTS = {"apple": 6, "brick": 7, "cloud": 6, "desk": 9}
 
 @pytest.fixture(scope="module")
 def web(session):
-    with TestClient(application(session, page=False)) as client:
-        end = time.monotonic() + 120
-        while client.get("/plasticity").status_code == 503:
-            assert time.monotonic() < end
-            time.sleep(0.2)
+    with ready(session) as client:
         yield client
 
 
@@ -50,16 +45,6 @@ def begin(web, project, **other):
     answer = web.post("/plasticity", json=asked(project, **other))
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-def wait(web, tid, *over, seconds=240):
-    end = time.monotonic() + seconds
-    while True:
-        said = web.get(f"/plasticity/{tid}").json()
-        if all(one["status"] in over for one in said["arms"]):
-            return said
-        assert time.monotonic() < end, said["arms"]
-        time.sleep(0.1)
 
 
 def files(project):
