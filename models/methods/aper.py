@@ -33,7 +33,8 @@ from forget_me_not.models.registry import Slider, register
     deviations=(
         "One view of every training photo instead of random crops; no weight decay; the rate falls by step, not by epoch.",
         "The head of the first task starts at sharpness 10, not 1, with which a few photos hardly move an adapter.",
-        "Default: the last three blocks and batch 16; preset paper: all blocks, batch 48.",
+        "Default: the last three blocks, batch 16 and rate 0.1; preset paper: all blocks, batch 48 and the published 0.01, at "
+        "which the few photos of a first task move the feature by 2 % and every answer stays SimpleCIL's.",
         "Where the first task has one class there is nothing to tell apart: it stays at the frozen feature (SimpleCIL).",
     ),
     identity=True,
@@ -55,7 +56,7 @@ class Aper:
         blocks: Annotated[int, Slider(1, 24, 1, expert=False)] = 3,
         rank: Annotated[int, Slider(1, 256, 1)] = 64,
         epochs: Annotated[int, Slider(1, 100, 1, expert=False)] = 20,
-        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.01,
+        lr: Annotated[float, Slider(1e-5, 1, log=True, expert=False)] = 0.1,
         batch: Annotated[int, Slider(1, 256, 1)] = 16,
     ):
         first = first_block(vit, blocks)
