@@ -5,7 +5,7 @@ import {has, lang, problemText, t} from './i18n.js';
 import {lessonsHint} from './lessons.js';
 import {LANES, again, broken, choose, ended, guess, jump, latest, named, open, pack, picture, run, start, task, tasks, titled, toggle, wall, watch} from './forget_run.js';
 import {mountLane} from './forget_lane.js';
-import {facts, question, reason, running, said, share} from './forget_say.js';
+import {facts, question, reason, running, said, spoken} from './forget_say.js';
 import {changed, invite, store, subscribe} from './store.js';
 import {goTo} from './tabs.js';
 import {speak, trouble} from './toast.js';
@@ -23,7 +23,7 @@ export function mountForget(root) {
     drawHero(hero); drawAsk(ask); drawScrub(under); drawVerdict(verdict);
     lanes.forEach(lane => lane.draw());
     fill(fine, [run.seed, Boolean(pack())], () => pack() ? [h('span', {}, t('forget.fine', {seed: run.seed}), t('say.gap')), h('a', {href: '?view=wall#demo', target: '_blank'}, t('forget.wall'))] : []);
-    if (run.training && run.position >= 1) speak('forget', t('forget.spoken', {n: Math.floor(run.position + 1e-6), naive: share('finetune'), tosca: share('tosca'), task: titled(tasks()[0])}));
+    speak('forget', spoken());
   });
   let teacher = null;
   subscribe(() => { if (store.status?.classroom) teacher ??= import('./join/teacher.js').then(({startClass}) => startClass(ask)); });

@@ -148,7 +148,7 @@ async function poll() {
 
 /* ---------- the clock: both lanes at the same place, four seconds a task ---------- */
 export const head = () => Math.min(...LANES.map(method => run.lanes[method]?.marks.at(-1)?.at ?? 0));
-export const latest = method => { const marks = run.lanes[method]?.marks ?? []; for (let n = marks.length; n > 0; n--) if (marks[n - 1].at <= run.position + 1e-6) return marks[n - 1]; return null; };
+export const latest = (method, at = run.position) => run.lanes[method]?.marks.findLast(mark => mark.at <= at + 1e-6) ?? null;
 export const upTo = method => (run.lanes[method]?.marks ?? []).filter(mark => mark.at <= run.position + 1e-6);
 export const task = () => Math.min(tasks().length - 1, Math.floor(run.position + 1e-6));
 

@@ -4,7 +4,13 @@ import {t} from './i18n.js';
 import {latest, named, run, task, tasks, titled} from './forget_run.js';
 import {percent} from './forget_lane.js';
 
-export const share = method => { const mark = latest(method); return mark ? percent(mark.right / mark.total) : '–'; };
+export const share = (method, at = run.position) => { const mark = latest(method, at); return mark ? percent(mark.right / mark.total) : '–'; };
+
+/** What a screen reader hears of the last task that has been learnt; '' before the first. */
+export function spoken() {
+  const n = Math.floor(run.position + 1e-6);
+  return run.training && n ? t('forget.spoken', {n, naive: share('finetune', n), tosca: share('tosca', n), task: titled(tasks()[0])}) : '';
+}
 
 /** The question to guess at, its tasks in bold. */
 export function question() {

@@ -98,7 +98,7 @@ const lengthOf = task => task < 0 ? 0 : store.project.tasks[task]?.classes.lengt
 async function move(id, task, at) {
   const project = await edit('move_class', {class: id, task, at});
   const one = project?.classes.find(each => each.id === id);
-  if (one) speak('plan', one.task < 0 ? t('plan.said_out', {name: pretty(one.name)}) : t('plan.said', {name: pretty(one.name), task: one.task + 1, place: project.tasks[one.task].classes.indexOf(id) + 1}));
+  if (one) speak('plan', one.task < 0 ? t('plan.said_out', {name: pretty(one.name)}) : t('plan.said', {name: pretty(one.name), task: one.task + 1, place: project.tasks[one.task].classes.indexOf(id) + 1}), 0);
   setTimeout(() => document.querySelector(`[data-focus="chip-${id}"]`)?.focus(), 0);  // after the list is drawn anew, which is as late
 }
 

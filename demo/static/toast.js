@@ -26,10 +26,12 @@ export function toast({title = '', text = '', items = [], action = null, key = n
 export const trouble = error => toast({title: t('toast.trouble'), text: problemText(error.problem ?? {code: 'page_error', values: {}, sentence: String(error.message ?? error)}), key: 'trouble'});
 
 const spoken = {};
-/** Says a sentence to a screen reader, at most once in five seconds and only when it is new. */
-export function speak(channel, text) {
-  const last = spoken[channel] ??= {text: '', at: 0, node: document.body.appendChild(h('div.hidden', {'aria-live': 'polite'}))};
-  if (!text || text === last.text || Date.now() - last.at < 5000) return;
-  Object.assign(last, {text, at: Date.now()});
-  last.node.textContent = text;
+/** Says a sentence to a screen reader, only when it is new; what comes within `apart` ms of the last waits, and the newest is said. */
+export function speak(channel, text, apart = 5000) {
+  const last = spoken[channel] ??= {text: '', at: 0, timer: 0, node: document.body.appendChild(h('div.hidden', {'aria-live': 'polite'}))};
+  if (!text) return;
+  clearTimeout(last.timer);
+  const say = () => { if (text !== last.text) Object.assign(last, {text, at: Date.now()}).node.textContent = text; };
+  const wait = last.at + apart - Date.now();
+  if (wait > 0) last.timer = setTimeout(say, wait); else say();
 }

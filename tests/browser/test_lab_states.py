@@ -132,6 +132,7 @@ def test_classes_move_between_tasks_by_keys_alone(lab, opened, four):
     assert tab.page.evaluate("document.activeElement.textContent") == "apple"  # the focus goes with it
     tab.page.keyboard.press("Alt+ArrowLeft")
     tab.lab.until(lambda: tasks(tab) == [["brick"], ["cloud", "apple", "desk"]], "apple is in the middle")
+    tab.reads("body > .hidden[aria-live]", "apple is now in task 2, place 2")  # each move is said, quick ones too
     tab.page.keyboard.press("Delete")
     tab.reads(".leftout", "apple")
     tab.page.locator(".leftout .chip").focus()

@@ -87,6 +87,15 @@ def test_how_tosca_chooses_is_walked_from_the_first_step_to_the_last(lab, opened
     tab.reads(".lesson h2", "Stability against plasticity")
 
 
+def test_a_step_opened_by_its_address_shows_what_it_speaks_of(lab, opened, trained):
+    tab = opened(lab, storage_state=trained, reduced_motion="reduce").open("?lesson=honest&step=3#inside")
+    tab.page.click("#view-inside .which button:has-text('Naive fine-tuning')")
+    tab.sees("!document.querySelector('#view-inside .switch button')?.offsetWidth")
+    tab.page.click("[data-start=published]")
+    tab.page.wait_for_selector(".lesson .wait[data-met=true]")
+    assert "TOSCA" in tab.text("#view-inside .which [aria-checked=true], #view-inside .which [aria-pressed=true]")
+
+
 def terms(lab, tab):
     """Share of the right module, accuracy where it was chosen and where not, and in all, as the server computes them."""
     (rid,) = [rid for rid in tab.project()["runs"] if lab.get(f"runs/{rid}")["method"] == "tosca"]

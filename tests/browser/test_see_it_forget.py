@@ -79,6 +79,18 @@ def test_time_goes_back_by_keyboard_and_photos_come_back(lab, opened):
     tab.sees("document.querySelector('.forget').dataset.position === '1'")
     assert tab.page.get_attribute("#tab-forget input[type=range]", "aria-valuetext") == "Task 2: Animals"
     assert [state for state, _ in shown(tab, "finetune")] == ["right"] * 4
+    tab.page.keyboard.press("End")
+    for _ in range(8):
+        tab.page.keyboard.press("ArrowLeft")  # into the last task, where the first has begun to fall
+    tab.sees("document.querySelector('.forget').dataset.position < 4")
+    naive, tosca = (after(lanes(tab)[method], 3) for method in ("finetune", "tosca"))
+    tab.reads("body > .hidden[aria-live]", f"After task 3: the naive learner has {naive} of the photos of Fruit right, TOSCA {tosca}.")
+
+
+def after(lane, task):
+    """Share of task 1 that was right when `task` had been learnt."""
+    mark = [mark for mark in lane["marks"] if mark["at"] <= task + 1e-6][-1]
+    return f"{int(100 * mark['right'] / mark['total'] + 0.5)}%"
 
 
 def test_the_wall_shows_lanes_scrubber_and_verdict_alone(lab, opened):

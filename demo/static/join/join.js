@@ -4,7 +4,7 @@ import {fill, flower, h, hueOf, radios, useGlyphs} from '../dom.js';
 import {loadWords, otherLanguage, problemText, t} from '../i18n.js';
 import {LANES, broken, ended, run, showing, task, tasks, titled, watch} from '../forget_run.js';
 import {mountLane} from '../forget_lane.js';
-import {facts, question, reason, running, said, share} from '../forget_say.js';
+import {facts, question, reason, running, said, spoken} from '../forget_say.js';
 import {speak} from '../toast.js';
 import {drawPhotos} from './join_photos.js';
 import {tally} from './tally.js';
@@ -79,7 +79,7 @@ function draw() {
   fill(way, [run.pack, Math.floor(run.position + 1e-6), Boolean(run.training)], () => tasks().map((one, at) => h(`li.${hueOf(at)}`, {class: run.training && at < run.position + 1e-6 ? 'begun' : '', 'aria-current': run.training && at === task() && !ended() ? 'step' : null}, h('b', {}, String(at + 1)), ` ${titled(one)}`)));
   drawVerdict(told);
   state.lanes.forEach(lane => lane.draw());
-  if (run.training && run.position >= 1) speak('forget', t('forget.spoken', {n: Math.floor(run.position + 1e-6), naive: share('finetune'), tosca: share('tosca'), task: titled(tasks()[0])}));
+  speak('forget', spoken());
 }
 
 function drawEnter() {

@@ -45,7 +45,11 @@ export const STARTS = {
     if (!await openInside('tosca') || !await patience(() => panel.packs?.length, 20)) return false;
     if (panel.source === 'own') pickSource(panel.packs[0].name);  // a run of a starter pack has its own grid there already
   },
-  async published() { view.how = 'published'; view.time = view.data.frames.length - 1; changed(); },
+  async published() {
+    const switched = () => Boolean(view.data?.frames.at(-1).published);  // reached by its address, the step finds any method shown
+    if (!switched() && !(await openInside('tosca') && await patience(switched, 60))) return false;
+    view.how = 'published'; view.time = view.data.frames.length - 1; changed();
+  },
   async train_two() { goTo('train'); return (await train(['finetune', 'tosca'], store.project?.chosen.settings ?? {}, store.project?.chosen.seed ?? 0)).length > 0; },
   async plasticity() { goTo('plasticity'); if (!active()) await startArms(); return active(); },
 };
