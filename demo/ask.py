@@ -79,7 +79,7 @@ def _attention(vit: FrozenViT, learner: Method, photo: Photo, module: int | None
 
 def _photo(request: Request, command: Mapping[str, Any]) -> Photo:
     if "path" in command:
-        photo = photo_from_bytes(Path(command["path"]).read_bytes(), "photo", "photo")
+        photo = photo_from_bytes(Path(command["path"]).read_bytes(), command.get("name", "photo"), "photo")
         return Photo(photo.name, "", "", photo.sha, photo.phash, photo.source)
     return request.photo(command.get("photo"))
 

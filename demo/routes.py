@@ -214,7 +214,7 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
             return _fresh(await run_in_threadpool(session.ask, rid, photo))
         with session.draft() as path:
             await _receive(request, path, session, IMAGE_BYTES)
-            return _fresh(await run_in_threadpool(session.ask, rid, None, path))
+            return _fresh(await run_in_threadpool(session.ask, rid, None, path, _named(request)))
 
     return api
 
@@ -257,6 +257,11 @@ async def _json(request: Request) -> dict[str, Any]:
     return asked
 
 
+def _named(request: Request) -> str:
+    """What the client calls the file it sends."""
+    return request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1]
+
+
 async def _receive(request: Request, path: Path, session: Session, most: int = ZIP_BYTES, limit: int = 0) -> None:
     """Streams the request's body into `path`: an image of up to `limit` bytes (0: IMAGE_BYTES), a zip of up to `most`.
 
@@ -264,7 +269,7 @@ async def _receive(request: Request, path: Path, session: Session, most: int = Z
     """
     said = request.headers.get("content-length", "")
     room_for(session.home, int(said) if said.isdigit() else 0)
-    name, size, limit = request.query_params.get("name", "photo")[:200].rsplit("/", 1)[-1], 0, limit or IMAGE_BYTES
+    name, size, limit = _named(request), 0, limit or IMAGE_BYTES
     try:
         with open(path, "wb") as file:
             async for part in request.stream():

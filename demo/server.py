@@ -99,6 +99,9 @@ def serve(host: str | None = None, port: int = 7860, open_browser: bool = False,
     if home is not None:
         os.environ[HOME] = str(Path(home).expanduser().absolute())
     host = host or ("0.0.0.0" if classroom else LOOPBACK[0])
+    for path in plugins:
+        if not Path(path).is_file():  # what is in it, the worker finds out
+            raise Problem("plugin_missing", path=str(path))
     folder = data_folder()
     listener = listen(host, port)
     given = listener.getsockname()[1]
@@ -146,7 +149,9 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket at `port`, or at the next free one of 20; Problem("address_bad"), Problem("ports_taken")."""
+    """A listening socket at `port`, or at the next free one of 20; Problems: port_bad, address_bad, ports_taken."""
+    if not 0 <= port < 65536:
+        raise Problem("port_bad", port=port)
     try:
         family, *_ = socket.getaddrinfo(host, port or None, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, OverflowError):

@@ -221,11 +221,11 @@ class Session:
         self.client.call("inside", run=rid)
         return None
 
-    def ask(self, rid: str, sha: str | None = None, path: Path | None = None) -> dict[str, Any]:
-        """What a run's learner says of a photo of the project, or of a file."""
+    def ask(self, rid: str, sha: str | None = None, path: Path | None = None, name: str = "photo") -> dict[str, Any]:
+        """What a run's learner says of a photo of the project, or of a file that is called `name`."""
         self.folder(rid)
         if path is not None:
-            return self._said(self.client.call("ask", run=rid, path=str(path)))
+            return self._said(self.client.call("ask", run=rid, path=str(path), name=name))
         if not SHA.fullmatch(sha or ""):
             raise Problem("photo_unknown")
         return self._said(self.client.call("ask", run=rid, photo=sha))

@@ -43,6 +43,8 @@ def incoming(path: Path, name: str, label: str, domain: str, by_domain: bool, bu
         finally:
             for archive in opened.values():
                 archive.close()
+    elif parts[-1].lower().endswith(".zip"):
+        raise Problem("images_zip_broken", name=parts[-1])
     else:
         found = _image(path, parts, label, domain)
         yield [dataclasses.replace(one, photo=dataclasses.replace(one.photo, burst=burst)) for one in found], []
@@ -67,7 +69,7 @@ def _zip(path: Path, name: str, label: str, domain: str, by_domain: bool, opened
     try:
         found = read(path, domains=styles, limits=LIMITS)
     except Problem as problem:
-        named = {k: stem if k in ("path", "name") and path.name in str(v) else v for k, v in problem.values.items()}
+        named = {k: name if k in ("path", "name") and path.name in str(v) else v for k, v in problem.values.items()}
         raise Problem(problem.code, **named) from None
     for photo in found.photos:
         if isinstance(photo.source, InZip):

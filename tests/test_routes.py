@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from forget_me_not.demo.client import Client
 from forget_me_not.demo.guard import same_site
-from forget_me_not.demo.server import application, listen
+from forget_me_not.demo.server import application, listen, serve
 from forget_me_not.demo.session import Session
 from forget_me_not.models import events
 from forget_me_not.models.problem import Problem
@@ -272,6 +272,14 @@ def test_a_taken_port_gives_way_to_the_next():
             assert port < given.getsockname()[1] < port + 20
     with pytest.raises(Problem, match="address_bad"):
         listen("no.such.host.invalid", 1)
+    for never in (-1, 65536):
+        with pytest.raises(Problem, match="port_bad"):
+            listen("127.0.0.1", never)
+
+
+def test_a_lab_does_not_open_without_the_methods_it_was_given(tmp_path):
+    with pytest.raises(Problem, match="plugin_missing"):
+        serve("127.0.0.1", 0, home=tmp_path, plugins=[tmp_path / "nowhere.py"])
 
 
 def test_importing_the_server_and_its_page_loads_no_torch():

@@ -58,8 +58,18 @@ def test_a_zip_of_styles_is_known_by_its_folders(project, tmp_path):
 
 def test_an_image_without_a_class_asks_for_one(tmp_path):
     (tmp_path / "x").write_bytes(made.photo("egg", 1))
+    (tmp_path / "no.zip").write_bytes(b"PKhello")
     with pytest.raises(Problem, match="class_missing"), incoming(tmp_path / "x", "x.png", "", "", by_domain=False):
         pass
+
+
+@pytest.mark.parametrize("data", [b"PKhello", b"PK\x03\x04 and no more"])
+@pytest.mark.parametrize("label", ["", "cat"])
+def test_a_broken_zip_is_called_so_by_its_own_name(tmp_path, data, label):
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(Problem, match="images_zip_broken") as found, incoming(tmp_path / "x", "in/no.zip", label, "", False):
+        pass
+    assert found.value.values["name"] == "no.zip"
 
 
 def test_a_burst_is_one_group_and_alone_it_is_split_in_time(project, tmp_path):

@@ -44,7 +44,7 @@ async function askPhoto(run, at, point) {
 async function askFile(run, file) {
   if (asked.url?.startsWith('blob:')) URL.revokeObjectURL(asked.url);
   Object.assign(asked, {run, at: null, point: null, url: URL.createObjectURL(file), answer: null, waiting: true, others: []});
-  await answered(run, id => send(`runs/${id}/ask`, file));
+  await answered(run, id => send(`runs/${id}/ask?${new URLSearchParams({name: file.name ?? 'photo'})}`, file));
 }
 
 /** The shown run answers first; then, for comparison, the other runs of the same tasks. */

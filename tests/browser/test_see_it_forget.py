@@ -84,7 +84,8 @@ def test_time_goes_back_by_keyboard_and_photos_come_back(lab, opened):
         tab.page.keyboard.press("ArrowLeft")  # into the last task, where the first has begun to fall
     tab.sees("document.querySelector('.forget').dataset.position < 4")
     naive, tosca = (after(lanes(tab)[method], 3) for method in ("finetune", "tosca"))
-    tab.reads("body > .hidden[aria-live]", f"After task 3: the naive learner has {naive} of the photos of Fruit right, TOSCA {tosca}.")
+    said = f"After task 3: the naive learner has {naive} of the photos of Fruit right, TOSCA {tosca}."
+    tab.reads("body > .hidden[aria-live]", said)
 
 
 def after(lane, task):

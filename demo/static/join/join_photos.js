@@ -30,12 +30,15 @@ async function start(files, card, state, refresh) {
       const photo = await smaller(file);
       await send(`class/${encodeURIComponent(code)}/photo`, photo);
       sending.pictures = [...sending.pictures, URL.createObjectURL(photo)].slice(-SHOWN);
-    } catch (error) { sending.why = [...new Set([...sending.why, problemText(error.problem ?? {code: 'server_away', values: {}})])]; }
+    } catch (error) { sending.why = [...new Set([...sending.why, problemText(named(error.problem, file) ?? {code: 'server_away', values: {}})])]; }
     sending.done++;
   }
   try { await refresh(); } catch (error) { state.trouble = error; }
   drawPhotos(card, state, refresh);
 }
+
+/** What was wrong, with the file's name on this phone: it is not sent along. */
+const named = (problem, {name}) => problem && {...problem, values: {...problem.values, name, type: name.split('.').at(-1).toUpperCase()}};
 
 /** A JPEG of at most SIDE pixels; the file itself where this browser cannot read it: the lab may. */
 async function smaller(file) {
