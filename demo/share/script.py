@@ -11,7 +11,7 @@ from forget_me_not.models.problem import Problem
 TEMPLATE = '''#!/usr/bin/env python3
 """{title}
 
-    pip install forget-me-not          (or: pip install -e . in its folder)
+    pip install -e .                   (in the folder of Forget-Me-Not)
     python {file} project.fmn
 
 project.fmn holds the photos: save it from the same page. The script learns the same tasks with the same method, settings
@@ -82,8 +82,8 @@ def main(path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
+    if len(sys.argv) != 2 or not zipfile.is_zipfile(sys.argv[1]):
+        sys.exit(__doc__)  # no project file
     sys.exit(main(sys.argv[1]))
 '''
 

@@ -67,7 +67,7 @@ function give(blob, name) {
   document.body.append(link);
   link.click();
   setTimeout(() => { URL.revokeObjectURL(link.href); link.remove(); }, 20000);
-  toast({title: t('share.saved', {name}), key: 'saved', seconds: 4});
+  toast({title: t('share.saved', {name}), key: 'saved', seconds: 4, well: true});
 }
 
 /* ---------- in ---------- */
@@ -79,11 +79,11 @@ export function opener(focus) {
 
 export async function open(file) {
   working = file.name; changed();
-  const done = toast({title: t('share.opening', {name: file.name}), key: 'opened', seconds: 0});
+  const done = toast({title: t('share.opening', {name: file.name}), key: 'opened', seconds: 0, well: true});
   try {
     const before = store.project?.counts.photos ? store.project.id : null, {id, project} = await send('projects/import', file);
     adopt(id, project);
-    toast({title: t('share.opened', {name: project.name || file.name}), text: t('share.opened_text', {photos: project.counts.photos, runs: project.runs.length}), key: 'opened', seconds: 10,
+    toast({title: t('share.opened', {name: project.name || file.name}), text: t('share.opened_text', {photos: project.counts.photos, runs: project.runs.length}), key: 'opened', seconds: 10, well: true,
       action: before && [t('share.back'), async () => { try { adopt(before, await get(`projects/${before}`)); } catch (error) { trouble(error); } }]});
   } catch (error) { done(); trouble(error); }
   finally { working = ''; changed(); }

@@ -19,7 +19,7 @@ export function mountData(root) {
   photoZone(root);
   document.addEventListener('paste', event => {
     const typing = event.target.closest?.('input, textarea, [contenteditable=true]');
-    if (!typing && root.offsetWidth && pasted(event, nameOf(focusClass))) toast({title: t('upload.pasted'), key: 'paste', seconds: 4});
+    if (!typing && root.offsetWidth && pasted(event, nameOf(focusClass))) toast({title: t('upload.pasted'), key: 'paste', seconds: 4, well: true});
   });
   mountPlan(side);
   subscribe(() => {

@@ -54,5 +54,5 @@ function report(said) {
   const lines = said.skipped.slice(0, 4).map(one => problemText({...one, values: {...one.values, name: one.name.split('/').at(-1)}}));
   if (said.skipped.length > 4) lines.push(t('upload.more', {n: said.skipped.length - 4}));
   const part = said.found > said.total && said.state === 'done' ? t('folder.part', {found: said.found.toLocaleString(), total: said.total.toLocaleString()}) : '';
-  toast({title: count('folder.in', said.added, {name: said.name}), text: part, items: lines, key: 'folder', seconds: lines.length ? 0 : 8});
+  toast({title: count('folder.in', said.added, {name: said.name}), text: part, items: lines, key: 'folder', seconds: lines.length ? 0 : 8, well: !lines.length && !part});
 }

@@ -92,5 +92,5 @@ export function linkTo(draft, cards) {
 export async function copy(text) {
   let done = false;
   try { await navigator.clipboard.writeText(text); done = true; } catch { /* http pages have no clipboard */ }
-  toast({title: t(done ? 'link.copied' : 'link.by_hand'), text: t('link.what'), items: done ? [] : [text], key: 'copied', seconds: done ? 6 : 0});
+  toast({title: t(done ? 'link.copied' : 'link.by_hand'), text: t('link.what'), items: done ? [] : [text], key: 'copied', seconds: done ? 6 : 0, well: done});
 }

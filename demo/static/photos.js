@@ -16,7 +16,7 @@ const watch = new IntersectionObserver(seen => { for (const one of seen) if (one
 export const watchCard = card => watch.observe(card);
 
 export async function withUndo(what, values, key, words) {
-  if (await edit(what, values)) toast({title: t(key, words), action: [t('undo.do'), () => edit('undo')], key: 'undo', seconds: 6});
+  if (await edit(what, values)) toast({title: t(key, words), action: [t('undo.do'), () => edit('undo')], key: 'undo', seconds: 6, well: true});
 }
 
 export function drawThumbs(card, one, project) {

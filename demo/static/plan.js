@@ -54,7 +54,7 @@ function drawTasks(project) {
 }
 
 async function removeTask(task) {
-  if (await edit('delete_task', {task})) toast({title: t('undo.task', {n: task + 1}), action: [t('undo.do'), () => edit('undo')], key: 'undo', seconds: 6});
+  if (await edit('delete_task', {task})) toast({title: t('undo.task', {n: task + 1}), action: [t('undo.do'), () => edit('undo')], key: 'undo', seconds: 6, well: true});
 }
 
 function drawRest(project, rest) {

@@ -1,6 +1,6 @@
 /* Keep learning, the left side: which ways of training, on how many tasks; and a picture of what a task is. */
 import {fill, glyph, h, icon, segmented} from './dom.js';
-import {has, t} from './i18n.js';
+import {has, problemText, t} from './i18n.js';
 import {CLASS_GROUPS, PER_TASK, drawGroups, groupsBlocked, groupsKey} from './plasticity_groups.js';
 import {EPOCHS, FIRST, TASKS, active, cardOf, choose, estimate, ofPhotos, start, state, stepsOf, stop} from './plasticity_run.js';
 import {store} from './store.js';
@@ -13,10 +13,10 @@ export function mountChoose(side) {
   const list = h('div'), settings = h('div.settings'), foot = h('div.planfoot');
   side.replaceChildren(h('div', {}, h('h2', {}, t('plastic.choose')), h('p.sub', {}, t('plastic.choose_sub'))), list, settings, foot);
   return () => {
-    const {chosen, offered} = state;
-    fill(list, [Boolean(offered), chosen.arms], () => offered ? drawList(offered.arms) : [h('p.sub.waiting', {}, t('plastic.waiting'))]);
+    const {chosen, offered, problem} = state;
+    fill(list, [Boolean(offered), chosen.arms, problem], () => offered ? drawList(offered.arms) : problem ? [] : [h('p.sub.waiting', {}, t('plastic.waiting'))]);
     fill(settings, [chosen.study, chosen.per_task, chosen.tasks, chosen.epochs], drawSettings);
-    const why = store.status?.worker !== 'ready' || !offered ? [t('plastic.why_worker')] : !chosen.arms.length ? [t('plastic.why_none')] : ofPhotos() ? groupsBlocked() : null;
+    const why = problem ? [problemText(problem)] : store.status?.worker !== 'ready' || !offered ? [t('plastic.why_worker')] : !chosen.arms.length ? [t('plastic.why_none')] : ofPhotos() ? groupsBlocked() : null;
     fill(foot, [why?.[0], state.starting, active(), chosen.arms.length, chosen.tasks, chosen.epochs, Math.round(estimate())], () => drawFoot(why));
   };
 }

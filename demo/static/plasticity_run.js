@@ -70,11 +70,19 @@ function say() {
 async function beat() {
   clearTimeout(timer);
   if (!document.hidden && current() === 'plasticity') {
-    if (!state.offered) try { state.offered = await get('plasticity'); keepKnown(); told(); } catch (error) { if (!(error instanceof Problem)) console.error(error); }
+    if (!state.offered) try { state.offered = await get('plasticity'); keepKnown(); told(); } catch (error) { if (refused(error)) return; if (!(error instanceof Problem)) console.error(error); }
     lookAtPhotos();
     if (state.offered && state.id && (active() || !state.now)) await look();
   }
   timer = setTimeout(beat, !active() && state.offered ? 1000 : armsNow().some(arm => arm.accuracy.length) ? 400 : 150); // the first point is waited for
+}
+
+/** A lab that only plays records has nothing to offer here: its sentence is shown, and it is not asked again. */
+function refused(error) {
+  if (error.status !== 403) return false;
+  state.problem = error.problem;
+  told();
+  return true;
 }
 
 function keepKnown() {

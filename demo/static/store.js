@@ -127,7 +127,7 @@ export async function withdraw({runs}) {
   try { for (const {id} of runs) await post(`runs/${id}/do`, {do: 'withdraw'}); }
   catch (error) { trouble(error); return poll(); }
   const seeds = new Set(runs.map(one => one.seed)), methods = [...new Set(runs.map(one => one.method))], settings = Object.fromEntries(runs.map(one => [one.method, one.settings]));
-  toast({title: t('queue.out'), text: nameOf(runs), action: [t('queue.back'), () => runs[0].experiment ? tryOut(runs[0].experiment) : train(methods, settings, Math.min(...seeds), seeds.size)], key: 'queue'});
+  toast({title: t('queue.out'), text: nameOf(runs), action: [t('queue.back'), () => runs[0].experiment ? tryOut(runs[0].experiment) : train(methods, settings, Math.min(...seeds), seeds.size)], key: 'queue', well: true});
   await refreshProject().catch(quiet);
   await refreshRuns().catch(quiet);
 }

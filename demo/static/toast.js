@@ -4,15 +4,18 @@ import {problemText, t} from './i18n.js';
 
 let tray;
 function place() {
-  tray ??= document.body.appendChild(h('div.toasts', {role: 'region', 'aria-live': 'polite', 'aria-label': t('toast.region')}));
+  if (!tray) {
+    tray = document.body.appendChild(h('div.toasts', {role: 'region', 'aria-live': 'polite', 'aria-label': t('toast.region')}));
+    document.addEventListener('keydown', event => { if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) tray.lastElementChild?.remove(); });
+  }
   return tray;
 }
 
-/** Shows {title, text, items: [lines], action: [label, do], key}; a second note with the same key replaces the first. */
-export function toast({title = '', text = '', items = [], action = null, key = null, seconds = 8}) {
+/** Shows {title, text, items: [lines], action: [label, do], key}; a second note with the same key replaces the first. well: nothing went wrong. */
+export function toast({title = '', text = '', items = [], action = null, key = null, seconds = 8, well = false}) {
   if (key) place().querySelector(`[data-key="${CSS.escape(key)}"]`)?.remove();
   const close = () => note.remove();
-  const note = h('div.toast', {dataset: {key: key ?? ''}, role: 'status'}, icon('warn'),
+  const note = h(`div.toast${well ? '.well' : ''}`, {dataset: {key: key ?? ''}, role: 'status'}, icon(well ? 'check' : 'warn'),
     h('div.words', {}, title ? h('b', {}, title) : null, text ? h('p', {}, text) : null,
       items.length ? h('ul', {}, items.map(line => h('li', {}, line))) : null,
       action ? h('button.link', {type: 'button', onclick: () => { close(); action[1](); }}, action[0]) : null),

@@ -61,7 +61,7 @@ function drawStrip(strip, run, runs) {
     h('div.segbar', {role: 'img', 'aria-label': t('strip.bar', {done, total: run.total})}, Array.from({length: run.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': at < done ? 1 : at === done ? part : 0}}))),
     h('p.sub', {}, [detail(run, mode, encoded), along(run)].filter(Boolean).join(t('say.gap'))),
     others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, labelOf(one)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);
-  fill(buttons, [mode, run.status, atHead(run), isActive(run)], () => controls(run, mode));
+  fill(buttons, [mode, run.status, atHead(run), isActive(run), runs.some(isActive)], () => controls(run, mode));
   fill(pace, [clock.speed], () => [h('span.label', {}, t('pace.label')), segmented(t('pace.label'), ['x1', 'x4', 'live'].map(name => [name, t(`pace.${name}`), t(`pace.${name}_help`)]), clock.speed, name => { clock.setSpeed(name); changed(); }, 'pace'), h('span.fine', {}, t(`pace.${clock.speed}_help`))]);
 }
 
@@ -97,7 +97,7 @@ function controls(run, mode) {
   const end = button('end', () => { clock.playing = true; all().forEach(one => { one.hold = null; jump(one, Infinity); }); changed(); });
   const again = button('again', () => { clock.playing = true; all().forEach(one => jump(one, 0)); changed(); }, {play: ''});
   if (mode === 'queued') return [run.begun ? stop : button('withdraw', () => withdraw({runs: [...all(), ...[...store.mates.values()].flat()].filter(one => one.training === run.training)}))];
-  if (mode === 'recorded') return [again, h('button.btn', {type: 'button', dataset: {do: 'inside', focus: 'do-inside'}, onclick: () => goTo('inside')}, t('do.inside'), icon('arrow'))];
+  if (mode === 'recorded') return [active().length ? stop : null, again, h('button.btn', {type: 'button', dataset: {do: 'inside', focus: 'do-inside'}, onclick: () => goTo('inside')}, t('do.inside'), icon('arrow'))];
   if (mode === 'stopped' || mode === 'failed') return mode === 'stopped' ? [resume, again] : [again];
   return [mode === 'paused' ? resume : pause, step, isActive(run) ? stop : end];
 }

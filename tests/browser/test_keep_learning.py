@@ -1,6 +1,7 @@
 """Keep learning as a person has it: the first point at once, one's own photos as tasks, and everything by keys alone."""
 
 import os
+import re
 import time
 
 import pytest
@@ -137,3 +138,18 @@ def test_everything_by_keys_on_photos_of_ones_own(lab, opened, made, tmp_path):
     press(tab, "Enter")
     tab.reads("#plastic-maps .say", "SGD with momentum: Stable rank")
     tab.clean()
+
+
+def test_a_lab_that_only_plays_says_so_and_is_not_asked_again(lab, opened, tmp_path):
+    still = type(lab)(tmp_path, "random", options=("--read-only",))
+    try:
+        still.start()
+        tab = opened(still)
+        tab.forgiven, asked = re.compile("403|503.*cards"), []  # nothing was ever recorded here
+        tab.page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/plasticity") else None)
+        tab.open(tab="plasticity")
+        tab.reads("#view-plasticity .planfoot", "only plays runs that were recorded")
+        tab.page.wait_for_timeout(1500)
+        assert len(asked) == 1
+    finally:
+        still.stop()

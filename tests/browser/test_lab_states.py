@@ -77,6 +77,8 @@ def test_bad_files_are_named_and_cost_nothing_else(lab, opened, made, tmp_path):
     (tmp_path / "letter.png").write_text("Dear sir or madam")
     tab.upload(tmp_path / "letter.png", button="#view-data .factrow button")
     tab.reads(".toasts", "letter.png")
+    tab.page.keyboard.press("Escape")
+    tab.sees("!document.querySelector('.toast')")
     tab.reads(".facts", "6 photos")
 
 
@@ -162,6 +164,19 @@ def test_a_run_pauses_steps_stops_and_goes_on(lab, opened, four):
     tab.lab.until(lambda: status(tab, rid) == "finished", "the run has finished")
     tab.reads("#result", "At the end")
     tab.reads(".live", "has learnt 2 tasks")
+
+
+def test_what_still_trains_is_stopped_beside_a_run_that_is_done(lab, opened, four):
+    tab = opened(lab).open(tab="data")
+    runs = begin(tab, four, methods=("simplecil", "softtf"), settings={"softtf": {"epochs": 100, "batch": 1}})
+    page, of = tab.page, {lab.get(f"runs/{rid}")["method"]: rid for rid in runs}
+    page.click("[data-focus='pace-live']")
+    page.click(f"[data-focus='other-{of['simplecil']}'], .live[data-run='{of['simplecil']}'] .progress")
+    tab.sees("document.querySelector('.live').dataset.mode === 'recorded'")
+    assert status(tab, of["softtf"]) in ("queued", "running")
+    page.click(".live [data-do=stop]")
+    tab.lab.until(lambda: status(tab, of["softtf"]) == "stopped", "the other run is stopped")
+    tab.sees("!document.querySelector('.live [data-do=stop]')")
 
 
 def test_a_second_tab_and_a_new_server_find_project_and_run(lab, opened, four):

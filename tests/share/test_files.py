@@ -99,6 +99,16 @@ def test_the_script_says_when_numbers_differ(web, project, saved, tmp_path):
     assert "found: [99]" in done.stdout
 
 
+def test_the_script_asks_for_its_project_where_it_is_given_something_else(web, project, tmp_path):
+    answer = web.get(f"/projects/{project.id}/share/run.py", params={"run": project.data["runs"][0]})
+    (tmp_path / "run.py").write_bytes(answer.content)
+    (tmp_path / "project.fmn").write_text("no project")
+    done = run_script(tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "save it from the same page" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_no_script_for_photos_that_have_left(web, session, saved):
     answer = web.post("/projects/import", content=saved).json()
     web.post(f"/projects/{answer['id']}/edit", json={"do": "delete_class", "class": answer["project"]["classes"][0]["id"]})
