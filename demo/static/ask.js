@@ -24,16 +24,17 @@ export function mountAsk(card) {
   const draw = now => {
     view = now;
     if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
-    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method)], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-any'}, onclick: () => draw.ask(view, pickOne(view))}, t('ask.any')))]);
+    const lost = forgotten(view), at = Math.max(0, lost);
+    fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method), lost], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-any'}, onclick: () => draw.ask(view, {at, point: view.data.points[at]})}, t(lost < 0 ? 'ask.one' : 'ask.any')))]);
   };
   draw.ask = ({run}, {at, point}) => { askPhoto(run, at, point); card.scrollIntoView({block: 'start', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth'}); };
   return draw;
 }
 
-/** A photo worth asking: one that was right once and is wrong now, else the first. */
-function pickOne({data}) {
-  const last = data.frames.at(-1), found = data.points.findIndex((point, at) => last.class[at] !== point.class && data.frames[point.task]?.class[at] === point.class), at = Math.max(0, found);
-  return {at, point: data.points[at]};
+/** Where the first photo is that was right once and is wrong at the end; -1 where none was forgotten. */
+function forgotten({data}) {
+  const last = data.frames.at(-1);
+  return data.points.findIndex((point, at) => last.class[at] !== point.class && data.frames[point.task]?.class[at] === point.class);
 }
 
 async function askPhoto(run, at, point) {

@@ -96,6 +96,19 @@ def test_a_step_opened_by_its_address_shows_what_it_speaks_of(lab, opened, train
     assert "TOSCA" in tab.text("#view-inside .which [aria-checked=true], #view-inside .which [aria-pressed=true]")
 
 
+def test_a_forgotten_photo_is_offered_only_where_one_was_forgotten(lab, opened, trained):
+    tab = opened(lab, storage_state=trained).open(tab="inside")
+    offered = {}
+    for rid in tab.project()["runs"]:
+        tab.page.click(f"#view-inside .which [data-value='{rid}']")
+        found = lab.until(lambda rid=rid: (data := lab.get(f"runs/{rid}/inside")).get("frames") and data, "its map is drawn")
+        says = [[found["classes"][one] for one in frame["class"]] for frame in found["frames"]]
+        lost = any(says[-1][at] != one["class"] == says[one["task"]][at] for at, one in enumerate(found["points"]))
+        tab.reads("#ask-one [data-do=ask-any]", "Show one that was forgotten" if lost else "None was forgotten: show any")
+        offered[lab.get(f"runs/{rid}")["method"]] = lost
+    assert offered["finetune"], "naive fine-tuning forgets"
+
+
 def terms(lab, tab):
     """Share of the right module, accuracy where it was chosen and where not, and in all, as the server computes them."""
     (rid,) = [rid for rid in tab.project()["runs"] if lab.get(f"runs/{rid}")["method"] == "tosca"]

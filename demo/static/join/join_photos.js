@@ -15,7 +15,7 @@ export function drawPhotos(card, state, refresh) {
     const input = h('input.hidden', {type: 'file', accept: 'image/*', multiple: true, tabIndex: -1, 'aria-hidden': 'true', onchange: () => start([...input.files], card, state, refresh)});
     return [h('h2', {}, t('classroom.send', {name})), h('p.sub', {}, t('classroom.send_text')),
       h('button.btn.wide', {type: 'button', disabled: busy || !told.left, dataset: {focus: 'send', do: 'send'}, onclick: () => input.click()}, icon('plus'), t('classroom.send_do')), input,
-      h('p.sub', {role: 'status'}, busy ? t('classroom.sending', {done: sending.done, total: sending.total}) : told.sent ? [count('classroom.sent', told.sent), t('list.comma'), told.left ? count('classroom.left', told.left) : t('classroom.left_none')] : ''),
+      h('p.sub', {role: 'status'}, busy ? t('classroom.sending', {done: sending.done, total: sending.total}) : told.sent ? [count('classroom.sent', told.sent), ...told.left ? [t('list.comma'), count('classroom.left', told.left)] : [t('say.stop'), t('say.gap'), t('classroom.left_none')]] : ''),
       sending.why.length ? h('ul.why', {role: 'alert'}, sending.why.map(one => h('li', {}, one))) : null,
       sending.pictures.length ? h('div.sentphotos', {}, sending.pictures.map((url, at) => h('img', {src: url, alt: t('classroom.thumb', {n: at + 1})}))) : null];
   });
