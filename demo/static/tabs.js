@@ -19,7 +19,8 @@ function remember() {
 
 export function startTabs() {
   const wanted = tabOf();
-  if (names().includes(wanted) && wanted !== current()) goTo(wanted);
+  if (current() !== names()[0]) remember();  // somebody was quicker than this script: their tab stays
+  else if (names().includes(wanted) && wanted !== current()) goTo(wanted);
   document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(remember, 30); });
   addEventListener('hashchange', () => { const name = tabOf(); if (names().includes(name) && name !== current()) goTo(name); });
   document.addEventListener('keydown', onKey);
