@@ -249,6 +249,7 @@ def test_what_keeps_training_closed_offers_its_repair_and_cards_say_what_a_metho
     tab.upload(four)
     tab.reads(".plan + *, .side", "Or by hand")
     page.click("[data-preset='1']")
+    tab.sees("document.querySelectorAll('.plan li:not(.add)').length === 4")
     page.locator(".plan .chip").first.focus()
     page.keyboard.press("Alt+ArrowDown")
     tab.reads(".side", "Arranged by hand")
