@@ -70,7 +70,8 @@ function drawList(cards, picked) {
   const place = family => (FAMILIES.indexOf(family.toLowerCase()) + 99) % 99, families = [...new Set(cards.map(card => card.family))].sort((a, b) => place(a) - place(b));
   return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => [h('div.methodrow', {}, h('label.method', {title: card.paper || null},
     h('input', {type: 'checkbox', value: card.name, checked: picked.includes(card.name), dataset: {focus: `method-${card.name}`}, onchange: event => {
-      draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : picked.includes(name));
+      const now = choice().methods ?? [];  // not those drawn: two boxes may change between two drawings
+      draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : now.includes(name));
       keep();
     }}), h('span.tick', {}, icon('check')), h('span.txt', {}, h('b', {}, own(card, 'title'), card.bound ? h('span.tag.quiet', {}, t('methods.bound')) : null), h('span', {}, own(card, 'line'))), glyph(card.name)), cardButton(card, own(card, 'title'), redraw)), drawCard(card)])));
 }
