@@ -29,7 +29,7 @@ def _said(kind: str, part: Mapping[str, Any], known: Mapping[str, str], lang: st
     if kind == "figure":
         return fill(known["claims.figure"], {name: _signed(part[name]) for name in ("mean", "low", "high")}) + end
     if kind == "ratio":
-        return fill(known["claims.ratio"], {"ratio": f"{part['mean']:.1f}", "n": part["n"]}) + end
+        return fill(known["claims.ratio"], {"ratio": f"{part['mean']:.1f}"}) + end
     values = {"mean": _signed(part["mean"]), "half": "" if part["half"] is None else f"{part['half']:.3f}", "n": part["n"]}
     if kind == "lambda":
         return fill(known["claims.lambda"], {**values, "pack": known[f"claims.pack_{part['pack']}"]}) + end
