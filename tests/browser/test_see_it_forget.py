@@ -94,8 +94,9 @@ def after(lane, task):
     return f"{int(100 * mark['right'] / mark['total'] + 0.5)}%"
 
 
-def test_the_wall_shows_lanes_scrubber_and_verdict_alone(lab, opened):
-    tab = opened(lab, viewport={"width": 1920, "height": 1080})
+@pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
+def test_the_wall_shows_lanes_scrubber_and_verdict_alone(lab, opened, locale):
+    tab = opened(lab, viewport={"width": 1920, "height": 1080}, locale=locale)
     tab.page.goto(f"{lab.address}wall")
     tab.sees(ENDED)
     assert tab.page.locator("#view-forget").locator(".hero, .ask, .btn").count() == 0
