@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from forget_me_not.models import ridge
+from forget_me_not.models import ridge, routers
 from forget_me_not.models.core import Task
 
 
@@ -43,6 +43,15 @@ class RidgeHead:
     def posterior(self, z: Tensor, sharpness: float) -> Tensor:
         """(B, K) log posterior of the rows for frozen features z (B, D)."""
         return (sharpness * level(z) @ self.weight).log_softmax(-1)
+
+    def weighed(self, z: Tensor, sharpness: float, opinions: Tensor, classes: Tensor, tasks: Tensor,
+                seen: int) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        """The product of two opinions: logits (B, C), the task of the best row (B,), and the ridge's own choice of it (B,).
+
+        opinions (B, K): log posteriors of the rows by their modules; classes, tasks (K,): whose the rows are; seen: C.
+        """
+        frozen = self.posterior(z, sharpness)
+        return *routers.answer(frozen + opinions, classes, tasks, seen), tasks[frozen.argmax(-1)]
 
     def state(self) -> dict[str, Tensor]:
         """Tensors by name: "ridge" and "statistic.ridge.003.rows", "….targets"."""

@@ -87,10 +87,9 @@ class RouterRidgeMasks:
     def predict(self, batch: Batch) -> Prediction:
         u, answers, routes = self.masked.heard(batch)
         rows, tasks = torch.cat(self.masked.memory.classes), self.masked.memory.row_task
-        frozen = self.ridge.posterior(batch.cls, self.sharpness)  # (B, K)
-        scores = frozen + self.weight * routers.full_view(answers, rows, tasks)
-        logits, module = routers.answer(scores, rows, tasks, answers.shape[-1])
-        return Prediction(logits, module, answers, {**routes, "ridge": tasks[frozen.argmax(-1)]}, pick(u, module))
+        opinions = self.weight * routers.full_view(answers, rows, tasks)
+        logits, module, own = self.ridge.weighed(batch.cls, self.sharpness, opinions, rows, tasks, answers.shape[-1])
+        return Prediction(logits, module, answers, {**routes, "ridge": own}, pick(u, module))
 
     def state_dict(self) -> dict[str, Tensor]:
         return {**self.masked.state_dict(), **self.ridge.state()}

@@ -69,11 +69,10 @@ class RouterRidgeProduct:
         heard = self.tosca.predict(batch)
         head = self.tosca.head
         row_class, row_task = head.row_class, routers.row_tasks(head.classes)
-        frozen = self.ridge.posterior(batch.cls, self.sharpness)  # (B, K)
-        scores = frozen + self.weight * routers.full_view(heard.answers, row_class, row_task)
-        logits, module = routers.answer(scores, row_class, row_task, head.seen)
+        opinions = self.weight * routers.full_view(heard.answers, row_class, row_task)
+        logits, module, own = self.ridge.weighed(batch.cls, self.sharpness, opinions, row_class, row_task, head.seen)
         routes = {name: route(heard.answers) for name, route in ROUTERS.items()}
-        return Prediction(logits, module, heard.answers, routes | {"ridge": row_task[frozen.argmax(-1)]}, batch.cls)
+        return Prediction(logits, module, heard.answers, routes | {"ridge": own}, batch.cls)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {**self.tosca.state_dict(), **self.ridge.state()}
