@@ -17,7 +17,7 @@ from forget_me_not.models.decode import decode
 from forget_me_not.models.duplicates import NEAR, perceptual_hash
 from forget_me_not.models.images import Limits, photo_from_bytes
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # another test's socket may be swept up here
 
 
 def code_of(data: bytes, name: str = "photo", **limits) -> str:

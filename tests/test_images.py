@@ -16,7 +16,7 @@ from forget_me_not.models.archive import clean, natural
 from forget_me_not.models.core import Problem
 from forget_me_not.models.images import Limits, read
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # another test's socket may be swept up here
 
 
 def test_a_folder_of_class_folders(tmp_path):

@@ -11,7 +11,7 @@ from scenes_made import encoded, key
 
 from forget_me_not.models.images import ImageSet, photo_from_bytes, read
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # another test's socket may be swept up here
 
 
 @pytest.fixture(scope="module")
