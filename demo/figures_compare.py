@@ -25,7 +25,7 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
           hints: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:  # fmt: skip
     """x: learns, the mean of R[t][t]; y: keeps, 1 - forgetting. The dashed line ends as well as the bound.
 
-    picked: key of the row that wears the one strong colour. hints: estimates (see estimates.of), as hollow marks.
+    picked: key of the row that wears the one strong colour. hints: estimates (see measured.estimates), as hollow marks.
     """
     on = [(row, _mean(row)) for row in board if not row.bound and row.points]
     xs, ys = ranges([point for row, mean in on for point in (mean, *((x, y) for _, x, y in row.points))]

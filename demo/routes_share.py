@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from forget_me_not.demo import claims, compare, estimates, figures_compare
+from forget_me_not.demo import claims, compare, figures_compare, measured
 from forget_me_not.demo.disk import explained, read_json, room_for
 from forget_me_not.demo.project import Project
 from forget_me_not.demo.routes import VERSION
@@ -119,7 +119,7 @@ def board(session: Session, project: Project, found: list[Result], lang: str, st
         return start | {"stream": None, "estimates": [], "rows": [], "figure": None, "say": {"board": "", "plane": ""}}
     chosen = _stream(found, stream)
     rows = compare.rows(found, chosen, _bounds(session))
-    hints = estimates.of(rows, named) if aim else []
+    hints = measured.estimates({row.method for row in rows}, named) if aim else []
     figure = figures_compare.plane(rows, said, named, picked, hints) if any(r.points and not r.bound for r in rows) else None
     return start | {"stream": chosen, "estimates": hints, "rows": [compare.as_json(row, named) for row in rows], "figure": figure,
                     "say": {"board": compare.say(rows, said, named), "plane": compare.say_plane(rows, said, named)}}  # fmt: skip

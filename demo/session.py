@@ -19,7 +19,7 @@ from forget_me_not.demo.disk import read_json, room_for, write_json
 from forget_me_not.demo.inside_kept import learnt, usable
 from forget_me_not.demo.project import Project, request
 from forget_me_not.demo.uploads import incoming
-from forget_me_not.demo.verified import with_verdicts
+from forget_me_not.demo.verified import with_findings
 from forget_me_not.models.problem import Problem
 from forget_me_not.models.store import RunFolder
 
@@ -244,7 +244,7 @@ class Session:
         found = read_json(self.home / "cards.json")
         if found is None:
             raise Problem("worker_away")
-        return with_verdicts(found)
+        return with_findings(found)
 
     def _said(self, answer: dict[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in answer.items() if k != "re"}

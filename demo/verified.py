@@ -1,4 +1,4 @@
-"""What is known of the claims of a method's paper: how many were tried here, and what came of them."""
+"""What was found of a method before anyone trained it here: the claims of its paper that were tried, and its figures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from forget_me_not.demo.disk import read_json
+from forget_me_not.demo.measured import of_method
 
 FOUND = Path(__file__).resolve().parent.parent / "assets" / "results" / "claims.json"
 """Written by `bench claims`: {"name": METHOD_WHAT, "paper", "verdict"} of each claim."""
 TRIED = ("holds", "fails", "open")
 
 
-def with_verdicts(cards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The cards, each with "verified": {"claims", "holds", "fails", "open"}; None where its paper has no claim in the list."""
+def with_findings(cards: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The cards, each with two keys more.
+
+    "verified": {"claims", "holds", "fails", "open"}, None where its paper has no claim in the list; "measured": see
+    models.suites.claims.measured, with the photos' name, None where it was not.
+    """
     names = {card["name"] for card in cards}
-    return [{**card, "verified": verdicts(_claims(), card["name"], names)} for card in cards]
+    return [{**card, "verified": verdicts(_claims(), card["name"], names), "measured": of_method(card["name"])} for card in cards]
 
 
 def verdicts(claims: Sequence[Mapping[str, Any]], method: str, methods: Collection[str]) -> dict[str, int] | None:

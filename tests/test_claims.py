@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from forget_me_not.demo import claims as table, estimates
+from forget_me_not.demo import claims as table, measured
 from forget_me_not.demo.words import LANGUAGES
 from forget_me_not.models.suites import claims, readme, runner
 from forget_me_not.models.suites.suite import offline
@@ -75,13 +75,23 @@ def test_kept_verdicts_are_those_of_the_kept_results():
     assert json.loads(table.KEPT.read_text()) == told, "bring them up to date with: python app.py bench claims"
 
 
-def test_estimates_are_means_of_default_runs_and_only_of_learners():
+def test_measured_are_means_of_default_runs_and_the_papers_settings_on_the_same_seeds():
     found = [run("tosca", s, 0.8, learning_accuracy=0.9 + s / 100, forgetting=0.1) for s in (0, 2)]
-    found += [run("tosca", 1, 0.1, learning_accuracy=0.1, forgetting=0.1) | {"title": "tosca · published"}, run("joint", 1, 0.9)]
-    told = claims.estimates(found, {"protocol": "p", "claims": []})
-    assert told == {"photos": "p", "methods": {"tosca": {"learns": 0.91, "keeps": 0.9, "seeds": 2}}}
-    assert json.loads(estimates.KEPT.read_text()) == claims.estimates(runner.results(RESULTS))
-    assert all(row["learns"] and row["title"] for row in estimates.of([], {}))
+    found += [run("tosca", s, 0.6 + s / 10) | {"title": "tosca · published"} for s in (1, 2)] + [run("joint", 1, 0.9)]
+    told = claims.measured(found, {"protocol": "p", "claims": []})
+    preset = {"name": "published", "accuracy": 0.75, "less": 0.0, "seeds": 1}  # seed 2 alone was run with both
+    assert told == {"photos": "p", "methods": {
+        "tosca": {"accuracy": 0.8, "seeds": 2, "learns": 0.91, "keeps": 0.9, "preset": preset},
+        "joint": {"accuracy": 0.9, "seeds": 1}}}  # fmt: skip
+
+
+def test_kept_figures_are_those_of_the_kept_results_and_only_learners_are_estimates():
+    assert json.loads(measured.KEPT.read_text()) == claims.measured(runner.results(RESULTS))
+    told = measured.estimates([], {})
+    assert all(row["learns"] and row["title"] for row in told)
+    assert "joint" not in {row["method"] for row in told}
+    assert measured.of_method("joint")["photos"] == "caltech24"
+    assert measured.of_method("nobody") is None
 
 
 def test_the_table_of_the_readme_is_that_of_the_verdicts():

@@ -54,8 +54,8 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _claims() -> int:
-    """Judges every claim by what lies in assets/results, keeps verdicts and estimates there and prints the README's table."""
-    from forget_me_not.demo import claims as table, estimates
+    """Judges every claim by what lies in assets/results, keeps verdicts and means there and prints the README's table."""
+    from forget_me_not.demo import claims as table, measured
     from forget_me_not.models.disk import write_json
     from forget_me_not.models.suites import claims, runner
 
@@ -65,7 +65,7 @@ def _claims() -> int:
     rows = json.loads(figures.read_text("utf-8"))["rows"] if figures.exists() else []
     found = runner.results(results)
     write_json(table.KEPT, claims.judge(found, packs, rows))
-    write_json(estimates.KEPT, claims.estimates(found))
+    write_json(measured.KEPT, claims.measured(found))
     print(table.markdown(), end="")
     return 0
 

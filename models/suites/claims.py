@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forget_me_not.models.suites.tables import BOUND, Spread, lines, paired, spread
+from forget_me_not.models.suites.tables import BOUND, PRESETS, Line, Spread, lines, paired, spread
 
 LIST = Path(__file__).with_name("claims.json")
 HOLDS, FAILS, OPEN, UNTESTED, MISSING = "holds", "fails", "open", "untested", "missing"
@@ -82,12 +82,32 @@ def _figure(claim: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     return {"mean": round(row["value"], 4), "low": round(low, 4), "high": round(high, 4), "verdict": verdict}
 
 
-def estimates(results: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Means over seeds of what learners learn and keep with their default settings, on the claims' photos."""
+def measured(results: Sequence[Mapping[str, Any]], about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Of every method on the claims' photos: means over seeds of its default settings, and its paper's settings beside them.
+
+    A method: {"accuracy", "seeds", "learns", "keeps"}, the last two of learners alone; "preset" where the paper's settings were
+    run: {"name", "accuracy", "less": the default's accuracy minus theirs on the same seeds, "seeds"}.
+    """
     protocol = (about or json.loads(LIST.read_text(encoding="utf-8")))["protocol"]
-    known = [one for one in lines(results) if one.protocol == protocol and one.title == one.method and one.title != BOUND]
-    both = ((one.method, one["learning_accuracy"], one["forgetting"]) for one in known)
-    found = {method: (learns, loses) for method, learns, loses in both if learns and loses}
+    known = {one.title: one for one in lines(results) if one.protocol == protocol and one["last_accuracy"]}
     return {"photos": protocol, "methods": {
-        name: {"learns": round(learns.mean, 4), "keeps": round(1 - loses.mean, 4), "seeds": learns.n}
-        for name, (learns, loses) in sorted(found.items())}}  # fmt: skip
+        line.method: _means(line) | _preset(known, results, protocol, line.method)
+        for title, line in sorted(known.items()) if title == line.method}}  # fmt: skip
+
+
+def _means(line: Line) -> dict[str, Any]:
+    said = {"accuracy": round(line["last_accuracy"].mean, 4), "seeds": line["last_accuracy"].n}
+    learns, loses = line["learning_accuracy"], line["forgetting"]
+    if learns and loses and line.method != BOUND:
+        said |= {"learns": round(learns.mean, 4), "keeps": round(1 - loses.mean, 4)}
+    return said
+
+
+def _preset(known: Mapping[str, Line], results: Any, protocol: str, method: str) -> dict[str, Any]:
+    for name in PRESETS:
+        title = f"{method} · {name}"
+        less = title in known and paired(results, protocol, method, title)
+        if less:
+            accuracy = round(known[title]["last_accuracy"].mean, 4)
+            return {"preset": {"name": name, "accuracy": accuracy, "less": round(less.mean, 4), "seeds": less.n}}
+    return {}

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forget_me_not.models.suites.suite import HEADS
-from forget_me_not.models.suites.tables import BOUND, Line, Spread, lines, paired, share, signed
+from forget_me_not.models.suites.tables import BOUND, PRESETS, Line, Spread, lines, paired, share, signed
 
 PHOTOS, OTHERS = "caltech24", ("pacs_photo", "pacs_domains")
-PRESETS = ("paper", "published")
 
 
 def blocks(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:

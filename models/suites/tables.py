@@ -11,6 +11,8 @@ from typing import Any
 from scipy.stats import t as student
 
 BOUND = "joint"
+PRESETS = ("paper", "published")
+"""Presets that stand for the papers' settings; a suite runs them under the title "method · preset"."""
 
 
 @dataclass(frozen=True)
