@@ -121,7 +121,7 @@ def test_bad_photos_and_copies_are_named_and_the_rest_is_learnt(here, tmp_path, 
     err = capsys.readouterr().err
     assert "broken.jpg" in err
     assert re.search(r"ant/1\.png, bee/ant\.png left out: the same file lies in ant, bee", err)
-    assert err.startswith("9 photos of 2 classes")
+    assert err.lstrip().startswith("9 photos of 2 classes")
 
 
 def test_several_seeds_end_in_a_summary(photos, here, tmp_path, capsys):
