@@ -4,6 +4,7 @@ import {isActive, modeOf} from './clock.js';
 import {fill, flower, h, hueOf, icon, pretty} from './dom.js';
 import {kept, otherLanguage, problemText, t} from './i18n.js';
 import {lessonsButton} from './lessons.js';
+import {write} from './link.js';
 import {labelOf, shownRun, store, subscribe} from './store.js';
 import {current, tabs} from './tabs.js';
 import {trouble} from './toast.js';
@@ -25,7 +26,7 @@ function toggleTheme() {
   const dark = document.body.classList.toggle('dark'), asked = new URLSearchParams(location.search);
   kept.set('theme', dark ? 'dark' : 'light');
   asked.set('__theme', dark ? 'dark' : 'light');
-  history.replaceState(null, '', `?${asked}${location.hash}`);
+  write({search: `?${asked}`});
 }
 
 /** "Live", "Playing back (computed in 2.1 s)", "Recorded" …: what a person sees is never taken for what it is not. */

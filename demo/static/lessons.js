@@ -2,6 +2,7 @@
 import {h, icon} from './dom.js';
 import {kept, t} from './i18n.js';
 import {wall} from './forget_run.js';
+import {arrive, goTo} from './tabs.js';
 import {trouble} from './toast.js';
 
 /** {done: [names], answers: {lesson: {step: choice}}, hint: false once it has been read}: what this browser remembers. */
@@ -9,8 +10,8 @@ export const memory = (() => { try { return {done: [], answers: {}, hint: true, 
 export const remember = () => kept.set('lessons', JSON.stringify(memory));
 
 /** Opens a lesson at a step (from 1), or the list of lessons. */
-export async function openLesson(name = null, step = 1) {
-  try { const {open} = await import('./lazy/lesson_panel.js'); await open(name, step); forgetHint(); }
+export async function openLesson(name = null, step = 1, bring = goTo) {
+  try { const {open} = await import('./lazy/lesson_panel.js'); await open(name, step, bring); forgetHint(); }
   catch (error) { trouble(error); }
 }
 
@@ -32,5 +33,5 @@ const asked = () => new URLSearchParams(location.search).get('lesson');
 /** Once the tabs are there: the lesson the address names. */
 export function startLessons() {
   const step = Number(new URLSearchParams(location.search).get('step'));
-  if (asked() !== null && !wall) openLesson(asked() || null, step || 1);
+  if (asked() !== null && !wall) openLesson(asked() || null, step || 1, arrive);
 }

@@ -25,10 +25,19 @@ export function tabOf(hash = location.hash) {
 export const withTab = name => build(name, parse().pairs);
 export const valueOf = key => parse().pairs.find(([name]) => name === key)?.[1] ?? null;
 
+let now = {search: location.search, hash: location.hash};
+/** Writes the address: over the entry of the browser's history that is there, or as a new one. Ours are marked: those typed by hand are not. */
+export function write({search = location.search, hash = location.hash, push = false}) {
+  history[push ? 'pushState' : 'replaceState']({lab: true}, '', `${location.pathname}${search}${hash}`);
+  now = {search, hash};
+}
+/** An entry gone back to names its tab and takes over the settings and the lesson of the entry left: they have not changed. */
+export const carry = name => write({search: now.search, hash: build(name, parse(now.hash).pairs)});
+
 /** What has been changed by hand is no longer what the link said; what it hides stays hidden. */
 export function leave() {
   const {tab, pairs} = parse(), rest = pairs.filter(([key]) => KEPT.includes(key));
-  if (rest.length < pairs.length) history.replaceState(null, '', `${location.pathname}${location.search}${build(tab, rest)}`);
+  if (rest.length < pairs.length) write({hash: build(tab, rest)});
 }
 
 /** Hides what `hide` names. */

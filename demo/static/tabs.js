@@ -1,6 +1,6 @@
 /* Gradio's tabs, with what they lack: an address, arrow keys, number keys, and a place after a reload. */
 import {redrawAll} from './charts.js';
-import {tabOf, withTab} from './link.js';
+import {carry, tabOf, withTab, write} from './link.js';
 
 export const tabs = () => [...document.querySelectorAll('#story [role=tab]')].filter(tab => !tab.closest('.visually-hidden'));
 const names = () => tabs().map(tab => tab.dataset.tabId);
@@ -11,19 +11,42 @@ export function goTo(name) {
   scrollTo({top: 0});
 }
 
-function remember() {
+let arriving = false;
+/** Brings the tab an address names: nobody went there by hand, so it is no new entry of the browser's history. */
+export function arrive(name) {
+  arriving = true;
+  goTo(name);
+  arriving = false;
+  write({hash: withTab(name)});
+}
+
+function remember(push) {
   const name = current();
-  if (name && location.hash !== withTab(name)) history.replaceState(null, '', `${location.search || location.pathname}${withTab(name)}`);
-  [0, 60, 300].forEach(wait => setTimeout(redrawAll, wait));
+  if (name && location.hash !== withTab(name)) write({hash: withTab(name), push});
+}
+
+/** Back and Forward bring the tab alone, settings and lesson stay as they are; an address typed by hand is taken whole. */
+function onMove(event) {
+  const known = names().includes(tabOf()), name = known ? tabOf() : event.state?.lab ? names()[0] : current();
+  if (event.state?.lab) carry(name);
+  if (name !== current()) arrive(name);
+  else write({});
 }
 
 export function startTabs() {
   const wanted = tabOf();
-  if (current() !== names()[0]) remember();  // somebody was quicker than this script: their tab stays
-  else if (names().includes(wanted) && wanted !== current()) goTo(wanted);
-  document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(remember, 30); });
-  addEventListener('hashchange', () => { const name = tabOf(); if (names().includes(name) && name !== current()) goTo(name); });
+  if (current() !== names()[0]) remember(false);  // somebody was quicker than this script: their tab stays
+  else if (names().includes(wanted) && wanted !== current()) arrive(wanted);
+  write({});
+  document.addEventListener('click', onClick);
+  addEventListener('popstate', onMove);
   document.addEventListener('keydown', onKey);
+}
+
+function onClick(event) {
+  if (!event.target.closest?.('#story [role=tab]')) return;
+  if (!arriving) setTimeout(remember, 30, true);
+  [30, 90, 330].forEach(wait => setTimeout(redrawAll, wait));
 }
 
 function onKey(event) {

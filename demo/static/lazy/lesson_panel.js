@@ -4,6 +4,7 @@ import {fill, h, icon, radios} from '../dom.js';
 import {prose, term} from '../glossary.js';
 import {has, lang, loadPart, t} from '../i18n.js';
 import {memory, remember} from '../lessons.js';
+import {write} from '../link.js';
 import {current, goTo} from '../tabs.js';
 import {trouble} from '../toast.js';
 import {FACTS, UNTIL} from './lesson_facts.js';
@@ -17,14 +18,14 @@ const step = () => steps()[now.at];
 const own = (key, lesson = now.lesson) => `lesson.${lesson.name}.${key}`;
 const answers = () => memory.answers[now.lesson.name] ??= {};
 
-/** The lesson `name` at step `number`, from 1; without a name, or with one nobody knows, the list. */
-export async function open(name, number = 1) {
+/** The lesson `name` at step `number`, from 1; without a name, or with one nobody knows, the list. `bring` shows the first tab. */
+export async function open(name, number = 1, bring = goTo) {
   if (!now.lessons) { const [lessons] = await Promise.all([get('lessons'), loadPart('lessons'), style()]); now.lessons = lessons; }
   if (!panel) build();
   panel.hidden = false; document.body.classList.add('lesson-open');
   document.querySelector('[data-do=lessons]')?.setAttribute('aria-expanded', 'true');
   now.lesson = now.lessons.find(one => one.name === name) ?? null;
-  if (now.lesson) turn(Math.max(1, Math.min(number, steps().length)) - 1); else { address(); draw(); focusHead(); }
+  if (now.lesson) turn(Math.max(1, Math.min(number, steps().length)) - 1, bring); else { address(); draw(); focusHead(); }
   clearInterval(timer);
   timer = setInterval(draw, 300);
   dispatchEvent(new Event('resize'));
@@ -50,13 +51,13 @@ function close() {
 function address() {
   const asked = new URLSearchParams(location.search);
   for (const [name, value] of [['lesson', now.lesson?.name], ['step', now.lesson ? now.at + 1 : null]]) value ? asked.set(name, value) : asked.delete(name);
-  history.replaceState(null, '', `${String(asked) ? `?${asked}` : location.pathname}${location.hash}`);
+  write({search: String(asked) ? `?${asked}` : ''});
 }
 
-function turn(at) {
+function turn(at, bring = goTo) {
   Object.assign(now, {at, ended: false, working: false, folded: false});
   unlight(); address();
-  if (current() !== step().tab) goTo(step().tab);
+  if (current() !== step().tab) bring(step().tab);
   draw(); focusHead();
 }
 const focusHead = () => panel.querySelector('.lessonbody [tabindex="-1"]')?.focus({preventScroll: true});
