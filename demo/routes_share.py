@@ -35,9 +35,10 @@ def routes(session: Session) -> APIRouter:
         return shelf.of(list(project.data["runs"]))
 
     @api.get("/projects/{pid}/compare")
-    def compared(pid: str, lang: str = "en", stream: str = "", picked: str = "", aim: bool = False) -> Any:
+    def compared(pid: str, lang: str = "en", stream: str = "", picked: str = "", aim: bool = False,
+                 width: int = 0, height: int = 0) -> Any:  # fmt: skip
         project = session.project(pid)
-        said = board(session, project, results(project), lang, stream, picked[:4000], aim)
+        said = board(session, project, results(project), lang, stream, picked[:4000], aim, (width, height))
         return _fresh(said | fmn.size_of(project, shelf))
 
     @api.get("/claims")
@@ -107,10 +108,10 @@ def routes(session: Session) -> APIRouter:
 
 
 def board(session: Session, project: Project, found: list[Result], lang: str, stream: str, picked: str,
-          aim: bool = False) -> dict[str, Any]:  # fmt: skip
+          aim: bool = False, size: tuple[int, int] = (0, 0)) -> dict[str, Any]:  # fmt: skip
     """All that the Compare tab draws: the sets of photos and tasks, the rows of one of them, the plane, and the sentences.
 
-    aim: the plane also shows where methods not trained yet may land.
+    aim: the plane also shows where methods not trained yet may land. size: pixels of the chart in this window.
     """
     said, named = words(lang), titles(session, lang)
     unfinished = sum(session.status(rid)["status"] in ("queued", "running", "paused") for rid in project.data["runs"][-64:])
@@ -120,7 +121,9 @@ def board(session: Session, project: Project, found: list[Result], lang: str, st
     chosen = _stream(found, stream)
     rows = compare.rows(found, chosen, _bounds(session))
     hints = measured.estimates({row.method for row in rows}, named) if aim else []
-    figure = figures_compare.plane(rows, said, named, picked, hints) if any(r.points and not r.bound for r in rows) else None
+    size = size if min(size) >= 200 else figures_compare.SIZE
+    on = any(r.points and not r.bound for r in rows)
+    figure = figures_compare.plane(rows, said, named, picked, hints, size) if on else None
     return start | {"stream": chosen, "estimates": hints, "rows": [compare.as_json(row, named) for row in rows], "figure": figure,
                     "say": {"board": compare.say(rows, said, named), "plane": compare.say_plane(rows, said, named)}}  # fmt: skip
 

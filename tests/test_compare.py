@@ -4,12 +4,14 @@ import itertools
 
 import pytest
 
-from forget_me_not.demo import compare, figures_compare
+from forget_me_not.demo import compare, figures_compare, labels
 from forget_me_not.demo.share.results import Result
 from forget_me_not.demo.words import LANGUAGES, words
 from forget_me_not.models import metrics
 
 EN = words("en")
+LONG = ("Naive fine-tuning", "Linear probe", "Block fine-tuning", "Prototypes", "Adapter a task", "EASE", "LoRA, shared", "TOSCA",
+        "Soft-TransFormers", "RanPAC", "DualPrompt", "MOS")  # fmt: skip
 TITLES = {"tosca": "TOSCA", "finetune": "Naive fine-tuning", "joint": "Joint training", "simplecil": "Prototypes"}
 NO_ROUTES = dict.fromkeys(["routing_accuracy", "accuracy_right", "accuracy_wrong", "oracle_accuracy", "batch_vote_accuracy"])
 
@@ -168,18 +170,46 @@ def test_on_the_bounds_line_the_end_is_the_bounds():
     assert ends == [pytest.approx(row.mean("last_accuracy_tasks")) for row in rows[1:]]
 
 
-@pytest.mark.parametrize("count", [2, 5, 9])
-def test_labels_keep_off_each_other(count):
-    runs = [run(f"m{n}", two(95 + n % 3, 90 + n, 96, 100)) for n in range(count)]
+@pytest.mark.parametrize(("size", "count", "named"), [((700, 450), 2, 2), ((700, 450), 6, 6), ((700, 450), 12, 12),
+                                                      ((318, 340), 2, 2), ((318, 340), 6, 4), ((318, 340), 12, 7)])  # fmt: skip
+def test_labels_keep_off_each_other_and_off_marks(size, count, named):
+    titles = {f"m{n}": name for n, name in enumerate(LONG)}
+    runs = [run(f"m{n}", two(95 + n % 3, 90 + n // 2, 96, 100)) for n in range(count)]
+    board = compare.rows([*runs, run("joint", two(99, 95, 97, 100))], "a", {"joint"})
+    figure = figures_compare.plane(board, EN, titles, size=size)
+    spots = [(t["x"][0], t["y"][0]) for t in figure["data"] if t["mode"] == "markers"]
+    *boxes, bound = [_box(one, figure["layout"], size) for one in figure["layout"]["annotations"] if one.get("xref") != "paper"]
+    marks = [labels.around(_pixel(spot, figure["layout"], size), 8) for spot in spots]
+    assert named <= len(boxes) <= count
+    for a, b in [*itertools.combinations(boxes, 2), *itertools.product(boxes, [*marks, bound])]:
+        assert not (a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
+
+
+def _pixel(spot, layout, size):
+    (x0, x1), (y0, y1), m = layout["xaxis"]["range"], layout["yaxis"]["range"], layout["margin"]
+    return (spot[0] - x0) / (x1 - x0) * (size[0] - m["l"] - m["r"]), (spot[1] - y0) / (y1 - y0) * (size[1] - m["t"] - m["b"])
+
+
+def _box(one, layout, size):
+    """Pixels an annotation covers, with letters of 7.6 px."""
+    at = _pixel((one["x"], one["y"]), layout, size)
+    dx, dy = (one["ax"], -one["ay"]) if one["showarrow"] else (one["xshift"], one["yshift"])
+    x, y, wide = at[0] + dx, at[1] + dy, 7.6 * len(one["text"])
+    left = {"left": x, "right": x - wide, "center": x - wide / 2}[one["xanchor"]]
+    low = y - {"bottom": 0, "top": 18}.get(one.get("yanchor"), 9)
+    return left, low, left + wide, low + 18
+
+
+def test_the_picked_method_is_named_and_marks_that_coincide_are_told_together():
+    runs = [run(f"m{n}", two(95, 90, 96, 100)) for n in range(12)]
     board = compare.rows(runs, "a", set())
-    on = [(row, (row.points[0][1], row.points[0][2])) for row in board]
-    xs, ys = figures_compare.ranges([at for _, at in on])
-    boxes = []
-    for _, name, (x, y), place in figures_compare.placed(on, {}, xs, ys):
-        u, v = (x - xs[0]) / (xs[1] - xs[0]), (y - ys[0]) / (ys[1] - ys[0])
-        boxes.append(figures_compare._box(u, v, len(name), place))
-    area = sum(figures_compare._overlap(a, b) for a, b in itertools.combinations(boxes, 2))
-    assert area < 0.25 * figures_compare.LABEL[1] * figures_compare.LABEL[0] * 2
+    titles = {f"m{n}": name for n, name in enumerate(LONG)}
+    figure = figures_compare.plane(board, EN, titles, picked=board[-1].key, size=(318, 340))
+    texts = [one["text"] for one in figure["layout"]["annotations"]]
+    assert f"<b>{LONG[int(board[-1].method[1:])]}</b>" in texts
+    assert len(texts) < 12 + 2  # not all have room beside one mark
+    for trace in figure["data"]:
+        assert all(name in trace["customdata"][0] for name in LONG)
 
 
 def test_names_never_become_markup_in_the_plane():

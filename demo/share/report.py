@@ -121,10 +121,14 @@ def plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, s
             at = f'transform="translate({x_of(sx):.1f} {y_of(sy):.1f}) scale(.55)"'
             parts.append(f'<path d="{shape}" {style} opacity=".3" {at}/>')
         parts.append(f'<path d="{shape}" {style} transform="translate({x_of(x):.1f} {y_of(y):.1f})"/>')
-    for _, label, (x, y), (side, right, up) in figures_compare.placed(on, titles, xs, ys, lines):
+    ground = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+    texts = [figures_compare.text_box(label, xs, ys, ground) for label in said]
+    for _, label, (x, y), (side, right, up, far) in figures_compare.placed(on, titles, xs, ys, ground, lines, texts):
         anchor = {"right": "start", "left": "end", "centre": "middle"}[side]
+        if far:
+            parts.append(f'<path d="M{x_of(x):.1f} {y_of(y):.1f}l{right:.1f} {-up:.1f}" stroke="#6e7387"/>')
         shown = label.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        parts.append(_words(shown, x_of(x) + 400 * right, y_of(y) - 330 * up + 5, anchor, "#1d2236"))
+        parts.append(_words(shown, x_of(x) + right, y_of(y) - up + 5, anchor, "#1d2236"))
     parts.append(_words(words["compare.axis_learns"], (LEFT + WIDTH) / 2, HEIGHT - 8, "middle"))
     parts.append(f'<g transform="translate(16 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)">'
                  + _words(words["compare.axis_keeps"], 0, 0, "middle") + "</g></svg>")  # fmt: skip

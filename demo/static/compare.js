@@ -9,7 +9,7 @@ import {changed, show, store, subscribe} from './store.js';
 import {current, goTo} from './tabs.js';
 import {speak, trouble} from './toast.js';
 
-const state = {answer: null, project: null, stream: '', picked: '', key: '', asking: false, stale: true, drawn: null, aim: false};
+const state = {answer: null, project: null, stream: '', picked: '', key: '', asking: false, stale: true, drawn: null, aim: false, size: [0, 0]};
 /** What the leaderboard shows now, as it came from the server. */
 export const boardShown = () => state.answer;
 const number = (value, digits = 1) => value === null || value === undefined ? null : (100 * value).toFixed(digits);
@@ -29,6 +29,8 @@ export function mountCompare(root) {
     if (id !== state.project) Object.assign(state, {project: id, answer: null, stream: '', picked: '', stale: true});
     const runs = [...store.runs.values()], key = JSON.stringify([id, store.project?.runs, store.project?.name, store.project?.counts, runs.map(run => [run.id, run.status])]);
     if (key !== state.key) { state.key = key; state.stale = true; }
+    const {offsetWidth: wide, offsetHeight: high} = plane.plot;
+    if (wide && (Math.abs(wide - state.size[0]) > 4 || Math.abs(high - state.size[1]) > 4)) { state.size = [wide, high]; state.stale = true; }
     if (state.stale && current() === 'compare') refresh();
     const answer = state.answer, any = Boolean(answer?.rows.length);
     both.hidden = !any; empty.hidden = any || Boolean(id && !answer); which.hidden = !any || answer.streams.length < 2;
@@ -43,6 +45,7 @@ export function mountCompare(root) {
   });
   document.addEventListener('click', event => { if (event.target.closest?.('#story [role=tab]')) setTimeout(changed, 60); });
   addEventListener('hashchange', changed);
+  new ResizeObserver(changed).observe(plane.plot);  // labels have other room
   setInterval(() => { if (current() === 'compare' && !document.hidden && (state.stale || state.answer?.unfinished)) refresh(); }, 2500);
 }
 
@@ -70,7 +73,7 @@ async function refresh() {
   if (!id || state.asking) return;
   state.asking = true; state.stale = false;
   try {
-    const asked = new URLSearchParams({lang, stream: state.stream, picked: state.picked, aim: state.aim}), answer = await get(`projects/${id}/compare?${asked}`);
+    const asked = new URLSearchParams({lang, stream: state.stream, picked: state.picked, aim: state.aim, width: state.size[0], height: state.size[1]}), answer = await get(`projects/${id}/compare?${asked}`);
     if (id === store.project?.id && JSON.stringify(answer) !== JSON.stringify(state.answer)) state.answer = answer;
   } catch (error) { state.stale = true; if (error.status === undefined) console.error(error); } // asked again soon
   finally { state.asking = false; changed(); }

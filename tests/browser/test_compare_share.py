@@ -35,6 +35,31 @@ def trained(lab, opened, zipped):
     return tab
 
 
+CROWDED = """() => {
+  const read = one => [one.textContent, one.getBoundingClientRect()];
+  const at = place => [...document.querySelectorAll(`#chart-plane ${place}`)].map(read);
+  const boxes = at('.annotation-text'), names = boxes.filter(([text]) => !/^(learns|ends like)/.test(text));
+  const on = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const others = [...boxes, ...at('.scatterlayer .point')];
+  const found = names.flatMap(([name, box]) => others.filter(([other, its]) => other !== name && on(box, its)));
+  return {names: names.map(([text]) => text), found};
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_labels_of_the_plane_lie_on_nothing_in_a_real_window(lab, opened, zipped, width):
+    tab = opened(lab, viewport={"width": width, "height": 900}).open(tab="data")
+    tab.upload(zipped)
+    six = ["tosca", "finetune", "simplecil", "linear_probe", "aper", "ranpac"]
+    runs = tab.page.evaluate(TRAIN, [tab.project()["id"], six, 0])
+    lab.until(lambda: all(lab.get(f"runs/{rid}")["status"] == "finished" for rid in runs), "the runs are finished")
+    with tab.page.expect_response(lambda said: "/compare?" in said.url and "width=0" not in said.url):
+        tab.go("compare")
+    tab.sees("document.querySelectorAll('#chart-plane .scatterlayer .point').length === 6")
+    tab.lab.until(lambda: not tab.page.evaluate(CROWDED)["found"], "no label lies on another or on a mark", 20)
+    assert len(tab.page.evaluate(CROWDED)["names"]) >= 2
+
+
 def saved(tab, name):
     """(name, bytes) of the file a button saves."""
     with tab.page.expect_download() as download:
