@@ -11,7 +11,9 @@ import {answerHere} from './pack_names.js';
 import {changed, store, titleOf} from './store.js';
 import {trouble} from './toast.js';
 
-export const asked = {run: null, at: null, point: null, url: null, answer: null, waiting: false, others: []};
+const NOTHING = {at: null, point: null, file: null, url: null, answer: null, waiting: false, others: []};
+/** The photo asked about: of the cloud (`point`, its place `at` in the frames of the shown run) or a file of the person's own. */
+export const asked = {run: null, ...NOTHING};
 const OTHERS = 2;
 
 /** Returns draw(view), with draw.ask(view, {at, point}) for a photo of the cloud. */
@@ -23,7 +25,7 @@ export function mountAsk(card) {
   let view = null;
   const draw = now => {
     view = now;
-    if (asked.run !== view.run) Object.assign(asked, {run: view.run, at: null, point: null, url: null, answer: null, waiting: false, others: []});
+    if (asked.run !== view.run) askAnew(view);
     const lost = forgotten(view), at = Math.max(0, lost);
     fill(body, [view.run.id, view.time, view.how, asked.at, asked.url, asked.waiting, asked.answer, asked.others, titleOf(view.run.method), lost], () => asked.url ? drawAsked(view) : [h('div.soon', {}, bud(), h('p.sub', {}, t('ask.empty')), h('button.btn.ghost', {type: 'button', dataset: {do: 'ask-any'}, onclick: () => draw.ask(view, {at, point: view.data.points[at]})}, t(lost < 0 ? 'ask.one' : 'ask.any')))]);
   };
@@ -37,30 +39,39 @@ function forgotten({data}) {
   return data.points.findIndex((point, at) => last.class[at] !== point.class && data.frames[point.task]?.class[at] === point.class);
 }
 
-async function askPhoto(run, at, point) {
-  Object.assign(asked, {run, at, point, url: photoUrl(run.project, point.photo, 'full'), answer: null, waiting: true, others: []});
-  await answered(run, id => post(`runs/${id}/ask?photo=${point.photo}`));
+/** Another method is shown: the photo stays and is asked of it. In its frames it has another place, or none where it was trained on. */
+function askAnew({run, data}) {
+  const {point, file, url} = asked;
+  if (!url || asked.run.project !== run.project) { forget(run); return; }
+  if (file) { askFile(run, file); return; }
+  const at = data.points.findIndex(one => one.photo === point.photo);
+  askPhoto(run, at < 0 ? null : at, at < 0 ? {...point, task: null} : data.points[at]);
 }
 
-async function askFile(run, file) {
+function forget(run) {
   if (asked.url?.startsWith('blob:')) URL.revokeObjectURL(asked.url);
-  Object.assign(asked, {run, at: null, point: null, url: URL.createObjectURL(file), answer: null, waiting: true, others: []});
-  await answered(run, id => send(`runs/${id}/ask?${new URLSearchParams({name: file.name ?? 'photo'})}`, file));
+  Object.assign(asked, {...NOTHING, run});
 }
 
-/** The shown run answers first; then, for comparison, the other runs of the same tasks. */
-async function answered(run, request) {
-  const url = asked.url;
+const askPhoto = (run, at, point) => ask(run, {at, point, url: photoUrl(run.project, point.photo, 'full')}, id => post(`runs/${id}/ask?photo=${point.photo}`));
+const askFile = (run, file) => ask(run, {file, url: URL.createObjectURL(file)}, id => send(`runs/${id}/ask?${new URLSearchParams({name: file.name ?? 'photo'})}`, file));
+
+let turn = 0;
+/** The shown run answers first; then, for comparison, the other runs of the same tasks. An answer to an earlier question is dropped. */
+async function ask(run, what, request) {
+  const mine = ++turn, wanted = () => turn === mine;
+  forget(run);
+  Object.assign(asked, what, {waiting: true});
   changed();
-  try { const answer = await patiently(() => request(run.id), () => asked.url === url); if (asked.url === url) asked.answer = answerHere(run, answer); }
-  catch (error) { trouble(error); if (asked.url === url && asked.at === null) asked.url = null; }
-  if (asked.url === url) asked.waiting = false;
+  try { const answer = await patiently(() => request(run.id), wanted); if (wanted()) asked.answer = answerHere(run, answer); }
+  catch (error) { trouble(error); if (wanted() && asked.at === null) forget(run); }
+  if (wanted()) asked.waiting = false;
   changed();
   const names = one => JSON.stringify(one.tasks?.map(task => task.classes));
   const mates = [...store.runs.values()].filter(one => one.id !== run.id && one.status === 'finished' && names(one) === names(run)).slice(0, OTHERS);
   for (const mate of mates) {
-    if (asked.url !== url) return;
-    try { const answer = await request(mate.id); if (asked.url === url) { asked.others = [...asked.others, {run: mate, history: answerHere(mate, answer.history)}]; changed(); } } catch { /* the comparison is a courtesy */ }
+    if (!wanted()) return;
+    try { const answer = await request(mate.id); if (wanted()) { asked.others = [...asked.others, {run: mate, history: answerHere(mate, answer.history)}]; changed(); } } catch { /* the comparison is a courtesy */ }
   }
 }
 
