@@ -4,7 +4,7 @@ import {cardButton, drawCard, open} from './cards.js';
 import {fill, glyph, h, icon, segmented} from './dom.js';
 import {has, t} from './i18n.js';
 import {copy, hide, leave, linkTo, parse, read} from './link.js';
-import {reasons} from './plan.js';
+import {alone, reasons} from './plan.js';
 import {edit, isLearning, store, titleOf, train} from './store.js';
 import {goTo} from './tabs.js';
 import {trouble} from './toast.js';
@@ -57,7 +57,7 @@ export function mountMethods(side) {
     fill(list, [cards?.length ?? 0, picked, [...open]], () => cards ? drawList(cards, picked) : [h('p.sub.waiting', {}, t('methods.waiting'))]);
     fill(settings, [cards?.length ?? 0, picked, draft.count], () => cards ? drawSettings(cards.filter(card => picked.includes(card.name))) : []);
     const why = blocked(picked);
-    fill(foot, [why.map(node => node.textContent), store.starting, isLearning(), store.waiting.length], () => drawFoot(why));
+    fill(foot, [why.map(node => node.textContent), store.project?.tasks, store.project?.kind, store.starting, isLearning(), store.waiting.length], () => drawFoot(why));
   };
 }
 
@@ -139,5 +139,6 @@ function drawFoot(why) {
   const waits = isLearning();
   return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : waits ? 'start-queue' : null, onclick: () => train(draft.methods, draft.settings, draft.seed, draft.seeds)}, t(store.starting ? 'start.starting' : waits ? 'start.queue' : 'start.go')),
     why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : waits ? h('p.fine', {id: 'start-queue'}, t('start.queue_text')) : null,
+    why.length ? null : alone(store.project),
     store.cards && draft.methods?.length ? h('button.link.quiet', {type: 'button', dataset: {do: 'copy-link', focus: 'copy-link'}, title: t('link.what'), onclick: () => copy(linkTo(draft, store.cards))}, icon('link'), t('link.copy')) : null];
 }

@@ -22,7 +22,7 @@ export function mountPlan(side) {
     fill(list, [project.tasks, project.classes.map(one => [one.id, one.name, one.photos[0], one.count]), chosen], () => drawTasks(project));
     const rest = project.classes.filter(one => one.task < 0);
     fill(out, [rest.map(one => [one.id, one.name, one.photos[0]]), chosen], () => rest.length ? drawRest(project, rest) : []);
-    fill(foot, [project.ready, quality(project)], () => drawFoot(project));
+    fill(foot, [project.ready, project.kind, quality(project)], () => drawFoot(project));
   });
 }
 
@@ -123,9 +123,17 @@ export function reasons(project) {
 }
 const repairText = one => has(`repair.${one.repair.do}`) ? t(`repair.${one.repair.do}`, {...one.values, name: one.values?.name ?? one.values?.class ?? ''}) : t('repair.any');
 
+/** With one task nothing comes after it: one line that says so, with the way out where there is one. */
+export function alone(project) {
+  const [tasks, classes] = quality(project);
+  if (!project.ready.ok || tasks !== 1) return null;
+  const split = project.kind !== 'domain' && classes > 1;
+  return h('p.fine', {dataset: {alone: ''}}, t('plan.one_task'), split ? [' ', h('button.link', {type: 'button', dataset: {focus: 'split'}, onclick: () => edit('preset', {how: classes < 4 ? '1' : '2'})}, t('repair.preset'))] : null);
+}
+
 function drawFoot(project) {
   const [tasks, classes, photos] = quality(project), {ok} = project.ready;
-  return [h('p.sub', {dataset: {quality: ''}}, t('plan.quality', {tasks: count('plan.tasks', tasks), classes: count('data.classes', classes), photos: count('data.photos', photos)})),
+  return [h('p.sub', {dataset: {quality: ''}}, t('plan.quality', {tasks: count('plan.tasks', tasks), classes: count('data.classes', classes), photos: count('data.photos', photos)})), alone(project),
     h('button.btn.wide', {type: 'button', id: 'go-train', disabled: !ok, 'aria-describedby': ok ? null : 'why-not', dataset: {focus: 'go-train'}, onclick: () => goTo('train')}, t('plan.go'), icon('arrow')),
     ok ? null : h('div.reason', {role: 'status', id: 'why-not'}, icon('warn'), h('div', {}, h('b', {}, count('plan.waiting', project.ready.reasons.length)), reasons(project)))];
 }

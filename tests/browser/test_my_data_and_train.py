@@ -220,6 +220,21 @@ def test_a_folder_of_this_computer_is_opened_by_its_path(lab, opened, made, tmp_
     tab.reads(".facts", "12 photos")
 
 
+def test_one_task_says_that_nothing_can_be_forgotten_and_splits_itself(lab, opened, four):
+    tab = opened(lab).open(tab="data")
+    page = tab.page
+    tab.upload(four)
+    assert page.locator("[data-alone]").count() == 0
+    page.click("[data-preset='4']")
+    tab.reads("#view-data [data-alone]", "nothing can be forgotten")
+    tab.go("train")
+    tab.reads("#view-train [data-alone]", "Make at least two tasks")
+    assert page.locator("#start").is_enabled()
+    page.click("#view-train [data-alone] .link")
+    tab.sees("!document.querySelector('[data-alone]')")
+    assert [len(task["classes"]) for task in tab.project()["tasks"]] == [2, 2]
+
+
 def test_a_large_class_shows_a_dozen_all_on_request_and_can_be_emptied(lab, opened, made, tmp_path):
     tab = opened(lab).open(tab="data")
     page = tab.page
