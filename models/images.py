@@ -203,7 +203,9 @@ def read(
     if photos:
         raise Problem("images_all_doubles", path=where, photos=len(photos))
     if skipped:
-        raise Problem("images_none_usable", path=where, skipped=len(skipped), first=skipped[0].name, why=skipped[0].code)
+        first = skipped[0]
+        raise Problem("images_none_usable", **{**first.values, "path": where, "skipped": len(skipped), "first": first.name,
+                                               "why": first.code})  # fmt: skip
     raise Problem("images_none", path=where)
 
 

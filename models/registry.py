@@ -190,6 +190,8 @@ def card(name: str) -> Card:
 def load_plugin(path: str | Path) -> tuple[str, ...]:
     """Imports a file of methods like one of ours; returns the names it registered."""
     path = Path(path).resolve()
+    if path.is_dir():
+        raise Problem("plugin_folder", path=str(path))
     if not path.is_file():
         raise Problem("plugin_missing", path=str(path))
     before = set(cards())

@@ -6,7 +6,10 @@ import argparse
 
 
 def main(options: argparse.Namespace) -> int:
-    """Prints every check; 0 where all passed, 1 where one did not. Problems: plugin_missing, plugin_failed, plugin_empty."""
+    """Prints every check; 0 where all passed, 1 where one did not.
+
+    Problems: plugin_missing, plugin_folder, plugin_failed, plugin_empty.
+    """
     from forget_me_not.models import registry
     from forget_me_not.models.check import check_method
 

@@ -14,8 +14,13 @@ SHOWN = 3
 
 
 def sentence(code: str, values: Mapping[str, Any], kind: str = "problem") -> str:
-    """The English sentence of a code, filled; the bare code and values where it has none."""
+    """The English sentence of a code, filled; the bare code and values where it has none.
+
+    A value `why` is itself a code: of what ails the file `first`.
+    """
     known = words("en").get(f"{kind}.{code}")
+    if values.get("why"):
+        values = {**values, "why": sentence(values["why"], {**values, "name": values["first"], "why": ""})}
     return fill(known, values) if known else f"{code} {dict(values) or ''}".strip()
 
 

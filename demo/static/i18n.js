@@ -30,11 +30,11 @@ export function rich(key, values = {}) {
 export const richCount = (key, n, values = {}) => rich(`${key}.${n === 1 ? 'one' : 'many'}`, {n: n.toLocaleString(lang), ...values});
 export const has = key => key in words;
 
-/** What a Problem says: in this language if we have it, else as the server put it. */
+/** What a Problem says: in this language if we have it, else as the server put it. A value `why` is the code of what ails `first`. */
 export function problemText(problem) {
   if (!problem) return '';
-  const key = `problem.${problem.code}`;
-  return has(key) ? t(key, problem.values ?? {}) : problem.sentence ?? t('problem.unknown', {code: problem.code});
+  const key = `problem.${problem.code}`, {why, ...values} = problem.values ?? {};
+  return has(key) ? t(key, why ? {...values, why: problemText({code: why, values: {...values, name: values.first}})} : values) : problem.sentence ?? t('problem.unknown', {code: problem.code});
 }
 
 /** "4 photos", "1 photo": keys end in .one and .many. */

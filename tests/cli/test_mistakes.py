@@ -54,6 +54,17 @@ def test_mistakes_end_a_real_process_the_same_way(lab_home):
     assert len(err.splitlines()) == 1
 
 
+def test_photos_that_cannot_be_read_and_folders_that_are_no_method_are_told_in_sentences(here, tmp_path, capsys):
+    (tmp_path / "ant").mkdir()
+    (tmp_path / "ant" / "list.txt").write_text("no photo")
+    assert app.main(["run", "--out", str(tmp_path / "out"), *TOY, "--images", str(tmp_path), "--method", "tosca"]) == 2
+    said = capsys.readouterr().err
+    assert "files left out: 1. The first: ant/list.txt is not a photo the lab can read (TXT). Use JPEG" in said
+    assert "image_type" not in said
+    assert app.main(["check", str(tmp_path)]) == 2
+    assert f"{tmp_path} is a folder. Give the Python file that holds the method" in capsys.readouterr().err
+
+
 def test_seeds_are_read_as_written():
     assert seeds_of("1-4") == [1, 2, 3, 4]
     assert seeds_of("5, 1-2,2") == [5, 1, 2]
