@@ -49,6 +49,7 @@ class Hall:
         self._asked_for = 0.0
         self._queue: dict[str, int] = {}
         self._waits: dict[str, int] = {}
+        self._lefts: dict[str, int] = {}
         self._counted = 0.0
 
     def open(self) -> None:
@@ -243,7 +244,7 @@ class Hall:
         self._tell_queue()
 
     def _tell_queue(self) -> None:
-        """Tells the page every waiting run's place when it changes, and about once a second how long it waits."""
+        """Tells the page every waiting run's place when it changes; about once a second how long it waits, what is left."""
         waiting, running = self._waiting(), self._running()
         trainings = turns.order(waiting, running)
         place = {t: i + 1 for i, t in enumerate(trainings)}
@@ -259,6 +260,11 @@ class Hall:
         if waits != self._waits:
             self._waits = waits
             self.say({"status": {"waits": waits}})
+        seconds = turns.lefts(running)
+        lefts = {j.id: round(seconds[j.request.training]) for j in running if j.request.training in seconds}
+        if lefts != self._lefts:
+            self._lefts = lefts
+            self.say({"status": {"lefts": lefts}})
 
 
 def card_json(card: registry.Card) -> dict[str, Any]:

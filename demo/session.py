@@ -136,13 +136,17 @@ class Session:
         return self.home / "runs" / rid
 
     def status(self, rid: str) -> dict[str, Any]:
-        """Where a run stands, without its tasks: {"status", "problem", "restarted", "place", "wait": seconds or None}."""
+        """Where a run stands, without its tasks: {"status", "problem", "restarted", "place", "wait", "left"}.
+
+        wait: seconds until it begins, left: seconds until its training has ended; None while nobody knows.
+        """
         said = self.client.status.get("unsaid", {}).get(rid) or read_json(self.home / "runs" / rid / "status.json", {})
         # a run without a request: its page died before it could ask for it
         status = said.get("status") or ("queued" if (self.home / "runs" / rid / "request.json").is_file() else "gone")
+        told = self.client.status
         return {"status": status, "problem": said.get("problem"), "restarted": bool(said.get("restarted")),
-                "place": dict(self.client.status["queue"]).get(rid, 0),
-                "wait": self.client.status.get("waits", {}).get(rid)}  # fmt: skip
+                "place": dict(told["queue"]).get(rid, 0), "wait": told.get("waits", {}).get(rid),
+                "left": told.get("lefts", {}).get(rid)}  # fmt: skip
 
     def run(self, rid: str) -> dict[str, Any]:
         """A run as the page shows it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -69,6 +70,21 @@ def share(event: Event, tasks: int, before: float) -> float:
         case Finished():
             return 1.0
     return before
+
+
+def lefts(running: Sequence[Turn]) -> Mapping[str, float]:
+    """About how many seconds until each training at work has ended: its runs, and what others take of the turns meanwhile.
+
+    Nothing is said of a training while one of its runs has not shown its pace.
+    """
+    left = [t.spent / (t.done - t.had) * (1 - t.done) if t.done - t.had >= KNOWN else math.inf for t in running]
+    found = {}
+    for training in {t.request.training for t in running}:
+        own = [seconds for seconds, t in zip(left, running, strict=True) if t.request.training == training]
+        others = [seconds for seconds, t in zip(left, running, strict=True) if t.request.training != training]
+        if math.inf not in own:
+            found[training] = sum(own) + sum(min(seconds, max(own)) for seconds in others)
+    return found
 
 
 def waits(trainings: Sequence[str], waiting: Sequence[Turn], running: Sequence[Turn]) -> Mapping[str, float]:

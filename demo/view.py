@@ -108,7 +108,6 @@ def summary(view: RunView) -> dict[str, Any]:
         "tasks_done": view.done,
         "names": list(view.names),
         "encoded": view.encoded,
-        "seconds_left": seconds_left(view),
         "seconds": sum(sum(stage.values()) for stage in view.seconds),
         "accuracy": overall(view, len(view.rows) - 1),
         "rows": [[list(cell) for cell in row] for row in view.rows],

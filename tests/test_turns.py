@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from forget_me_not.demo.turns import held_up, order, share, waits
+from forget_me_not.demo.turns import held_up, lefts, order, share, waits
 from forget_me_not.models.events import Encoded, Evaluated, Finished, Resumed, Step, TaskFinished, TaskStarted
 
 
@@ -85,6 +85,17 @@ def test_nothing_is_said_before_a_pace_is_known():
     line = Line()
     assert waits(["b1"], line("b1"), line("a1", status="running", done=0.01, spent=1.0)) == {}
     assert waits(["b1"], line("b1"), []) == {}
+
+
+def test_a_training_ends_when_all_its_runs_have_ended_with_the_turns_of_others_between():
+    line = Line()
+    own = [*line("a1", done=0.5, spent=10.0), *line("a1", done=0.75, spent=30.0)]  # 10 s and 10 s to come
+    assert lefts(own) == {"a1": pytest.approx(20.0)}
+    (long,) = line("b1", done=0.1, spent=10.0)  # 90 s to come: while a1 is at work it takes as many turns as one of a1's
+    assert lefts([*own, long]) == {"a1": pytest.approx(30.0), "b1": pytest.approx(110.0)}
+    (fresh,) = line("b1", done=0.01, spent=1.0)
+    assert lefts([*own, fresh]) == {"a1": pytest.approx(30.0)}  # its pace is not known, its turns are counted
+    assert lefts([*own, *line("a1", done=0.0, spent=1.0)]) == {}
 
 
 def test_a_finished_run_is_done_whole():

@@ -81,9 +81,3 @@ export function modeOf(run) {
   if (isActive(run)) return 'live';
   return {finished: 'recorded', stopped: 'stopped', failed: 'failed'}[run.status] ?? 'recorded';
 }
-
-/** Seconds until the page shows the end: the longer of playing what is left and computing what is left. */
-export function secondsLeft(run) {
-  const play = (run.total - run.position) * SPEEDS[clock.speed], compute = isActive(run) ? run.figures?.view?.seconds_left ?? 0 : 0;
-  return Math.max(play, compute);
-}

@@ -1,9 +1,22 @@
 /* Which runs of a project the page follows, which run along as further seeds, and which trainings are still to come. */
-import {atHead, isActive} from './clock.js';
+import {SPEEDS, atHead, clock, head, isActive} from './clock.js';
 
 /** told: one line a run, as the server told them last. now: runs whose training is to be shown whatever is still being played. */
 export const lines = {told: [], now: new Set()};
 const seen = new Set();
+
+/**
+ * Seconds until the page shows the end of the training of `run`, with all its methods and seeds: the longer of playing what is left and computing it.
+ * 0 while nobody knows, and where nothing moves.
+ */
+export function secondsLeft(run, shown) {
+  const mates = shown.filter(one => one.training === run.training), active = lines.told.filter(one => one.training === run.training && ['queued', 'running'].includes(one.status));
+  if (!clock.playing || active.length && active.every(one => one.left === null)) return 0;
+  const play = mates.map(one => ((isActive(one) ? one.total : head(one)) - one.position) * SPEEDS[clock.speed]);
+  return Math.ceil(Math.max(...play, ...active.map(one => one.left ?? 0)));
+}
+/** Whether a run is one of several of its training. */
+export const isOneOfMany = run => lines.told.filter(one => one.training === run.training).length > 1;
 
 /**
  * leaders: of each method, in its newest training on show, the line of the first seed of each choice of settings; mates: [[leader's id, lines of its other seeds]];

@@ -1,9 +1,10 @@
 /* Train: who learns what, and the three charts of the run shown. Frames stay, figures flow through Plotly.react. */
 import {bud, fill, glyph, h, hueOf, icon, segmented, title} from './dom.js';
 import {chart, frame} from './charts.js';
-import {atHead, clock, head, isActive, jump, modeOf, secondsLeft} from './clock.js';
+import {atHead, clock, head, isActive, jump, modeOf} from './clock.js';
 import {contents, isNamed, modeText, taskName} from './header.js';
 import {count, problemText, rich, t} from './i18n.js';
+import {isOneOfMany, secondsLeft} from './lineup.js';
 import {mountMethods} from './methods.js';
 import {mountExperiments} from './experiments.js';
 import {drawQueue, time} from './queue.js';
@@ -52,12 +53,12 @@ function lossTable() {
 /* ---------- status strip ---------- */
 function drawStrip(strip, run, runs) {
   const mode = modeOf(run), done = Math.floor(run.position + 1e-9), part = Math.round((run.position - done) * 100) / 100, others = runs.filter(one => one !== run);
-  const left = ['live', 'playing'].includes(mode) ? Math.ceil(secondsLeft(run)) : null, encoded = run.figures?.view?.encoded ?? null;
+  const seconds = ['live', 'playing', 'recorded'].includes(mode) ? secondsLeft(run, runs) : 0, left = seconds ? seconds >= 90 ? time(seconds) : t('strip.seconds', {n: seconds}) : null, encoded = run.figures?.view?.encoded ?? null;
   strip.dataset.run = run.id; strip.dataset.mode = mode; strip.dataset.status = run.status;
   if (!strip.firstChild) strip.append(h('div.progress', {role: 'status'}), h('div.buttons'), h('div.pace'));
   const [progress, buttons, pace] = strip.children;
   fill(progress, [run.id, mode, run.status, done, part, left, run.place, encoded, run.problem, run.restarted, run.tasks, run.wait ?? null, store.mates.get(run.id) ?? null, others.map(one => [one.id, modeOf(one), Math.round(one.position * 20)])], () => [
-    h('div.top', {}, h('p', {}, sentence(run, mode, done)), left !== null ? h('p.eta', {}, left > 0 ? rich('strip.left', {seconds: left >= 90 ? time(left) : t('strip.seconds', {n: left})}) : '') : null),
+    h('div.top', {}, h('p', {}, sentence(run, mode, done)), left ? h('p.eta', {}, rich(isOneOfMany(run) ? 'strip.left_all' : 'strip.left', {seconds: left})) : null),
     h('div.segbar', {role: 'img', 'aria-label': t('strip.bar', {done, total: run.total})}, Array.from({length: run.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': at < done ? 1 : at === done ? part : 0}}))),
     h('p.sub', {}, [detail(run, mode, encoded), along(run)].filter(Boolean).join(t('say.gap'))),
     others.length ? h('ul.others', {}, others.map(one => h('li', {}, h('button', {type: 'button', dataset: {focus: `other-${one.id}`}, onclick: () => { show(one.id); }}, glyph(one.method), h('span', {}, labelOf(one)), h('span.segbar.thin', {'aria-hidden': 'true'}, Array.from({length: one.total}, (_, at) => h(`i.${hueOf(at)}`, {style: {'--p': Math.max(0, Math.min(1, one.position - at))}}))), h('span.sub', {}, t(`short.${modeOf(one)}`)))))) : null]);

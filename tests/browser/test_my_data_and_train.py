@@ -63,6 +63,28 @@ def test_a_second_training_waits_its_turn_and_can_be_taken_out(lab, opened, four
     page.wait_for_selector(".queue", state="hidden")
 
 
+def test_time_left_is_told_of_the_whole_training_whichever_method_is_shown(lab, opened, four):
+    tab = opened(lab).open(tab="data")
+    tab.upload(four)
+    choose(tab, methods=("simplecil", "tosca", "softtf"), settings={"tosca": {"epochs": 40}, **SLOW})
+    page = tab.page
+    page.click("#start:not([disabled])")
+    page.wait_for_selector(".live[data-run]", state="visible")
+    page.click("[data-focus='pace-live']")
+    of = {one["method"]: one["id"] for one in tab.lab.until(lambda: lines(tab), "the runs")}
+    tab.reads(".live .eta", "left for the whole training")
+    for method in ("simplecil", "tosca", "softtf"):  # the first has long ended
+        page.click(f"[data-focus='other-{of[method]}'], .live[data-run='{of[method]}'] .progress")
+        page.wait_for_selector(f".live[data-run='{of[method]}'] .eta b")
+    assert tab.lab.get(f"runs/{of['simplecil']}")["status"] == "finished"
+    left = [one["left"] for one in lines(tab) if one["status"] == "running"]
+    assert left
+    assert len(set(left)) == 1
+    page.click(".live [data-do=stop]")
+    tab.lab.until(lambda: not any(one["status"] == "running" for one in lines(tab)), "nothing is at work")
+    tab.sees("!document.querySelector('.live .eta')")
+
+
 def test_three_seeds_show_the_first_and_the_spread(lab, opened, four):
     tab = opened(lab).open(tab="data")
     page = tab.page
