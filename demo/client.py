@@ -94,6 +94,10 @@ class Client:
             raise Problem(said["problem"]["code"], **said["problem"].get("values", {}))
         return said
 
+    def cards(self) -> list[dict[str, Any]]:
+        """Problem worker_away: the worker writes them as it starts."""
+        raise Problem("worker_away")
+
     def retry(self) -> None:
         """Starts again a worker that was given up."""
         if self.status["worker"] == "failed":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,12 +10,11 @@ from typing import Any
 
 import torch
 
-from forget_me_not.demo import ask, inside, lambda_panel, plasticjobs, turns
+from forget_me_not.demo import ask, cards, inside, lambda_panel, plasticjobs, turns
 from forget_me_not.demo.arrival import Arrival
 from forget_me_not.demo.disk import write_json
 from forget_me_not.demo.jobs import Job
 from forget_me_not.demo.request import Request
-from forget_me_not.models import registry
 from forget_me_not.models.cache import Cache
 from forget_me_not.models.core import Source
 from forget_me_not.models.folders import cache_folder
@@ -54,14 +51,10 @@ class Hall:
 
     def open(self) -> None:
         """Writes the cards, takes up runs that were left unfinished, and sends for the backbone."""
-        for path in self.plugins:
-            try:
-                registry.load_plugin(path)
-            except Problem as problem:
-                print(f"plug-in left out: {problem}", file=sys.stderr)  # noqa: T201 - the log
+        found = cards.known(self.plugins)
         self.say({"status": {"unsaid": {}}})  # what a worker before this one said no longer counts
         with contextlib.suppress(Problem, OSError):  # on a full disk the cards written last time have to do
-            write_json(self.home / "cards.json", [card_json(card) for card in registry.cards().values()])
+            write_json(self.home / "cards.json", found)
         self._elsewhere = sorted((self.home / "runs").glob("*/"))
         self._take_up()
         self.backbone.fetch()
@@ -265,11 +258,3 @@ class Hall:
         if lefts != self._lefts:
             self._lefts = lefts
             self.say({"status": {"lefts": lefts}})
-
-
-def card_json(card: registry.Card) -> dict[str, Any]:
-    """A card as plain data for the page."""
-    facts = {f.name: getattr(card, f.name) for f in dataclasses.fields(card) if f.name not in ("learner", "settings")}
-    facts["settings"] = [dataclasses.asdict(setting) for setting in card.settings]
-    facts["presets"] = {name: dict(values) for name, values in card.presets.items()}
-    return facts

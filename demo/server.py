@@ -109,7 +109,7 @@ def serve(host: str | None = None, port: int = 7860, open_browser: bool = False,
         tell(say("en", "server.port_taken", port=port, given=given))
     arguments = ["--home", str(folder), "--backbone", backbone, "--size", str(size)]
     worker = Client(folder, [*COMMAND, *arguments, *(part for path in plugins for part in ("--plugin", str(path)))])
-    client = Still() if read_only else worker
+    client = Still(plugins) if read_only else worker
     session = Session(folder, client)
     local = host in LOOPBACK
     address = f"http://{'localhost' if local or host in ('0.0.0.0', '::') else host}:{given}"

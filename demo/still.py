@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,19 @@ class Still:
 
     pid = None
     status = {"worker": "ready", "backbone": {"state": "ready", "done": 0, "total": 0, "problem": None}, "queue": []}  # noqa: RUF012
+
+    def __init__(self, plugins: Sequence[str] = ()):
+        self.plugins, self._cards, self._lock = plugins, None, threading.Lock()
+
+    def cards(self) -> list[dict[str, Any]]:
+        """The cards, where no worker has ever written them: asked of a process of its own, as the page's never imports torch."""
+        with self._lock:
+            if self._cards is None:
+                said = subprocess.run([sys.executable, "-m", "forget_me_not.demo.cards", *self.plugins], stdout=subprocess.PIPE)
+                if said.returncode:
+                    raise Problem("worker_away")
+                self._cards = json.loads(said.stdout)
+            return self._cards
 
     def start(self) -> None:
         """Nothing to start."""

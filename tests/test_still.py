@@ -46,6 +46,14 @@ def test_the_page_is_told_and_shown_a_project(lab, home):
     assert shown(home / "nowhere") is None
 
 
+def test_cards_are_there_though_no_worker_has_ever_written_them(tmp_path):
+    lab = TestClient(application(Session(tmp_path, Still()), page=False))
+    answer = lab.get("cards")
+    assert answer.status_code == 200
+    assert {"tosca", "finetune", "simplecil"} < {card["name"] for card in answer.json()}
+    assert answer.json() == lab.get("cards").json()
+
+
 def test_everything_else_that_changes_something_is_refused(lab, home):
     before = sorted(home.rglob("*"))
     for path in ("projects", f"projects/{'c' * 32}/edit", f"projects/{'c' * 32}/photos?name=a.png", f"projects/{'c' * 32}/train",
