@@ -20,8 +20,8 @@ MEASURES = ("zeros", "displacement", "overlap", "turns", "routing", "accuracy", 
 """Measure, colour, dash, marker. The one asked about is blue; no task's colour, for none of this belongs to a task."""
 NEEDED = 20
 """Seeds below which a recorded grid gets no verdict."""
-EMPTY = 0.5
-"""Share of exact zeros from which on the caption says that modules are running empty."""
+SPARSE, LITTLE = 0.5, 0.1
+"""Share of exact zeros from which on the caption says what is left of a module, and the displacement up to which that is little."""
 
 
 def draw(grid: Grid, words: Words, verdict: bool = False) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def shown(sparsity: float) -> str:
 
 
 def caption(rows: Sequence[Mapping[str, Any]], words: Words, seeds: int) -> str:
-    """What the numbers say, in three sentences at most; nothing that is not in them."""
+    """What the numbers say, in four sentences at most; nothing that is not in them."""
     if len(rows) < 2:
         return words["lambda.caption_none"]
     first, last = rows[0], rows[-1]
@@ -106,9 +106,16 @@ def caption(rows: Sequence[Mapping[str, Any]], words: Words, seeds: int) -> str:
     said.append(fill(words["lambda.caption_best"], {
         "best": shown(best["sparsity"]), "accuracy": f"{best['accuracy']['mean']:.3f}", "sd": f"{best['accuracy']['sd']:.3f}",
         "none": f"{first['accuracy']['mean']:.3f}", "seeds": seeds}))  # fmt: skip
-    if last["zeros"]["mean"] >= EMPTY:
-        said.append(fill(words["lambda.caption_empty"], {"high": shown(last["sparsity"])}))
+    if last["zeros"]["mean"] >= SPARSE:
+        key = "empty" if last["displacement"]["mean"] <= LITTLE else "sparse"
+        said.append(fill(words[f"lambda.caption_{key}"], {
+            "high": shown(last["sparsity"]), "angle": _angle(last), "none": _angle(first)}))  # fmt: skip
     return words["say.gap"].join(said)
+
+
+def _angle(row: Mapping[str, Any]) -> int:
+    """Degrees a module turns a photo by: the angle at which two vectors of length 1 are the displacement apart."""
+    return round(math.degrees(2 * math.asin(min(1.0, row["displacement"]["mean"] / 2))))
 
 
 def holds(rows: Sequence[Mapping[str, Any]], words: Words) -> dict[str, Any]:
