@@ -21,7 +21,7 @@ MEASURES = ("zeros", "displacement", "overlap", "turns", "routing", "accuracy", 
 NEEDED = 20
 """Seeds below which a recorded grid gets no verdict."""
 SPARSE, LITTLE = 0.5, 0.1
-"""Share of exact zeros from which on the caption says what is left of a module, and the displacement up to which that is little."""
+"""Exact zeros from which on the caption says what is left of a module, and the displacement up to which that is little."""
 
 
 def draw(grid: Grid, words: Words, verdict: bool = False) -> dict[str, Any]:
