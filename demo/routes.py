@@ -24,7 +24,7 @@ from forget_me_not.demo.session import SHA, Session
 from forget_me_not.demo.still import Still, shown
 from forget_me_not.demo.uploads import IMAGE_BYTES, ZIP_BYTES
 from forget_me_not.demo.view import RunView, reduce
-from forget_me_not.demo.words import LANGUAGES, page_words, words
+from forget_me_not.demo.words import LANGUAGES, PARTS, page_words, words
 from forget_me_not.models.events import from_json
 from forget_me_not.models.problem import Problem
 
@@ -82,9 +82,9 @@ def routes(session: Session, local: bool, classroom: bool = False) -> APIRouter:
     def static(name: str) -> Response:
         if name.startswith("text/"):
             part, _, language = name.removeprefix("text/").removesuffix(".json").rpartition("/")
-            if language not in LANGUAGES or part not in ("", "lessons"):
+            if language not in LANGUAGES or part not in ("", *PARTS):
                 raise Problem("file_unknown")
-            return JSONResponse(dict(page_words(language, part == "lessons")), headers={"Cache-Control": "no-cache"})
+            return JSONResponse(dict(page_words(language, part)), headers={"Cache-Control": "no-cache"})
         if name == "all.css":
             return Response(styles(), media_type="text/css", headers={"Cache-Control": "no-cache"})
         path = _inside(STATIC, name)

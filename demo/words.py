@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,8 @@ TEXT = Path(__file__).with_name("text")
 LANGUAGES = ("en", "ja")
 SAME = "@"
 """A sentence "@other.key" says what other.key says: what is defined once is written once."""
-LATER = "lesson."
-"""Keys the page asks for when it needs them, not when it opens."""
+PARTS = {"lessons": re.compile(r"lesson\."), "cards": re.compile(r"method\.\w+\.(stores|parameters|deviation\d+)")}
+"""Keys the page asks for when somebody opens a lesson or a card, not when the page opens. English is in the cards themselves."""
 
 
 @cache
@@ -25,9 +26,10 @@ def words(language: str = "en") -> Mapping[str, str]:
 
 
 @cache
-def page_words(language: str, later: bool = False) -> Mapping[str, str]:
-    """The sentences a browser gets at the start; with `later` those of the lessons instead."""
-    return {key: text for key, text in words(language).items() if key.startswith(LATER) == later}
+def page_words(language: str, part: str = "") -> Mapping[str, str]:
+    """The sentences a browser gets at the start, or those of one of PARTS instead."""
+    return {key: text for key, text in words(language).items()
+            if part == next((name for name, keys in PARTS.items() if keys.match(key)), "")}  # fmt: skip
 
 
 def _read(language: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Keep learning, the page's side: the finding by hand, figures and sentences."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -130,19 +129,6 @@ def test_every_arm_has_a_look_of_its_own():
     looks = [figures.glyph_of(name) for name in ARMS]
     assert len(set(looks)) == len(looks)
     assert set(figures.GLYPHS) == set(ARMS)
-
-
-def test_every_arm_is_described_in_japanese_down_to_where_it_differs_from_its_paper():
-    from forget_me_not.models.plasticity.arms import ARMS
-
-    said, kana = words("ja"), re.compile("[ぁ-んァ-ン一-龥]")
-    for name, one in ARMS.items():
-        keys = [f"method.{name}.deviation{n}" for n in range(1, len(one.deviations) + 1)]
-        assert [key for key in said if key.startswith(f"method.{name}.deviation")] == keys
-        assert all(kana.search(said[key]) for key in (f"method.{name}.line", *keys)), name
-        assert said[f"method.{name}.title"]
-        for key, line in zip(keys, one.deviations, strict=True):  # numbers and sources are the same
-            assert re.findall(r"\d[\d.,]*\d", said[key]) == sorted(re.findall(r"\d[\d.,]*\d", line), key=said[key].find)
 
 
 def test_names_never_become_markup_and_wide_letters_take_two_columns():

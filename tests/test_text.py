@@ -93,12 +93,14 @@ def test_what_is_defined_once_is_written_once():
         assert not [key for key, text in language.items() if text.startswith(SAME)]
 
 
-def test_words_of_the_lessons_come_later():
+def test_words_of_lessons_and_cards_come_later():
     for language in ("en", "ja"):
-        now, later = page_words(language), page_words(language, later=True)
-        assert now | later == dict(words(language))
-        assert later
-        assert all(key.startswith("lesson.") for key in later)
+        now, lessons, cards = (page_words(language, part) for part in ("", "lessons", "cards"))
+        assert now | lessons | cards == dict(words(language))
+        assert len(now) + len(lessons) + len(cards) == len(words(language))
+        assert all(key.startswith("lesson.") for key in lessons)
+        assert lessons
+        assert bool(cards) == (language != "en")  # in English a card speaks for itself
 
 
 def test_the_languages_of_the_page_are_reached_by_name():

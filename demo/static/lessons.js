@@ -15,7 +15,7 @@ export async function openLesson(name = null, step = 1, bring = goTo) {
   catch (error) { trouble(error); }
 }
 
-export const lessonsButton = () => h('button.lessons', {type: 'button', dataset: {do: 'lessons'}, 'aria-expanded': 'false', onclick: () => openLesson()}, icon('book'), h('span', {}, t('lessons.open')));
+export const lessonsButton = () => h('button.lessons', {type: 'button', 'aria-label': t('lessons.open'), dataset: {do: 'lessons'}, 'aria-expanded': 'false', onclick: () => openLesson()}, icon('book'), h('span', {}, t('lessons.open')));
 
 /** One line for who is here for the first time; it goes with the first lesson, or when it is told to. */
 export function lessonsHint() {

@@ -68,7 +68,7 @@ const redraw = () => document.dispatchEvent(new Event('fmn:redraw'));
 
 function drawList(cards, picked) {
   const place = family => (FAMILIES.indexOf(family.toLowerCase()) + 99) % 99, families = [...new Set(cards.map(card => card.family))].sort((a, b) => place(a) - place(b));
-  return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => [h('div.methodrow', {}, h('label.method', {title: card.paper || null},
+  return families.map(family => h('fieldset.family', {}, h('legend', {}, familyName(family)), cards.filter(card => card.family === family).map(card => [h('div.methodrow', {}, h('label.method', {title: own(card, 'paper') || null},
     h('input', {type: 'checkbox', value: card.name, checked: picked.includes(card.name), dataset: {focus: `method-${card.name}`}, onchange: event => {
       const now = choice().methods ?? [];  // not those drawn: two boxes may change between two drawings
       draft.methods = cards.map(one => one.name).filter(name => name === card.name ? event.target.checked : now.includes(name));

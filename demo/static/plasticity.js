@@ -1,7 +1,8 @@
 /* Keep learning: the same network trained on and on. Arms side by side, what wears out inside, what each costs, and the finding. */
+import {cardWords, deviations} from './cards.js';
 import {chart, frame} from './charts.js';
 import {bud, fill, glyph, h, icon, segmented, title} from './dom.js';
-import {has, problemText, t} from './i18n.js';
+import {problemText, t} from './i18n.js';
 import {drawDigits, mountChoose, titleOf} from './plasticity_choose.js';
 import {CLASS_GROUPS} from './plasticity_groups.js';
 import {walkable} from './plasticity_map.js';
@@ -92,7 +93,7 @@ function drawCards(grid, now) {
       h('dl.factlist', {}, fact('plastic.card_average', percent(arm.average) || t('plastic.unknown')), fact('plastic.card_step', arm.step === null ? t('plastic.unknown') : t('plastic.ms', {n: (1000 * arm.step).toFixed(1)})),
         fact('plastic.card_memory', arm.bytes === null ? t('plastic.unknown') : t('plastic.mb', {n: (arm.bytes / 1e6).toFixed(1)})), arm.gain === null ? null : fact('plastic.card_gain', arm.gain.toFixed(2))),
       card.paper ? h('p.sub', {}, t('plastic.card_paper'), ': ', card.paper.startsWith('arXiv:') ? h('a', {href: `https://arxiv.org/abs/${card.paper.slice(6)}`, target: '_blank', rel: 'noreferrer'}, card.paper) : card.paper) : null,
-      card.deviations.length ? h('details', {}, h('summary', {}, t('plastic.card_deviations'), icon('down')), h('ul', {}, card.deviations.map((line, at) => has(`method.${card.name}.deviation${at + 1}`) ? h('li', {}, t(`method.${card.name}.deviation${at + 1}`)) : h('li', {lang: 'en'}, line)))) : null,
+      card.deviations.length ? h('details', {ontoggle: async ({target}) => { await cardWords(); if (target.children.length === 1) target.append(deviations(card)); }}, h('summary', {}, t('plastic.card_deviations'), icon('down'))) : null,
       h('button.link.quiet', {type: 'button', dataset: {focus: `map-${arm.name}`}, 'aria-pressed': String(arm.name === now.chosen), onclick: () => { inspect({arm: arm.name}); document.querySelector('#plastic-maps').scrollIntoView({block: 'start'}); }}, t('plastic.card_map')));
   }));
 }

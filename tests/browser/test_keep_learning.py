@@ -92,8 +92,13 @@ def test_after_a_run_nothing_keeps_anyone_out_in_either_theme(lab, opened):
     tab.page.click(START)
     tab.sees(f"{STATE} === 'ended'")
     tab.page.evaluate("document.querySelectorAll('#view-plasticity details').forEach(one => { one.open = true; })")
+    tab.reads(".armcard[data-arm=adam_arrow] li", "The operator is M-FAC's")
     assert tab.barriers("light") == []
     assert tab.barriers("dark") == []
+    tab.open("?lang=ja", tab="plasticity")
+    tab.page.click(".armcard[data-arm=adam_arrow] summary")
+    tab.reads(".armcard[data-arm=adam_arrow] li", "演算子は M-FAC（arXiv:2107.03356）のものです。")
+    assert tab.page.locator(".armcard li[lang=en]").count() == 0
 
 
 def test_everything_by_keys_on_photos_of_ones_own(lab, opened, made, tmp_path):
