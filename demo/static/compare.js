@@ -5,7 +5,7 @@ import {chart, frame, redrawAll} from './charts.js';
 import {mountShare} from './compare_share.js';
 import {explained, term} from './glossary.js';
 import {lang, t} from './i18n.js';
-import {changed, show, store, subscribe} from './store.js';
+import {changed, ownRuns, show, store, subscribe} from './store.js';
 import {current, goTo} from './tabs.js';
 import {speak, trouble} from './toast.js';
 
@@ -27,7 +27,7 @@ export function mountCompare(root) {
   subscribe(() => {
     const id = store.project?.id ?? null;
     if (id !== state.project) Object.assign(state, {project: id, answer: null, stream: '', picked: '', stale: true});
-    const runs = [...store.runs.values()], key = JSON.stringify([id, store.project?.runs, store.project?.name, store.project?.counts, runs.map(run => [run.id, run.status])]);
+    const runs = ownRuns(), key = JSON.stringify([id, store.project?.runs, store.project?.name, store.project?.counts, runs.map(run => [run.id, run.status])]);
     if (key !== state.key) { state.key = key; state.stale = true; }
     const {offsetWidth: wide, offsetHeight: high} = plane.plot;
     if (wide && (Math.abs(wide - state.size[0]) > 4 || Math.abs(high - state.size[1]) > 4)) { state.size = [wide, high]; state.stale = true; }

@@ -17,7 +17,7 @@ export function mountShare(node, answer) {
     const found = drawnCharts().map(one => ({node: one, name: one.closest('article')?.querySelector('h3')?.textContent ?? one.getAttribute('aria-label') ?? ''}));
     charts.clear();
     found.forEach(({node: one, name}, at) => charts.set(String(at), {node: one, name}));
-    if (!runs.some(run => run.id === picked.run)) picked.run = runs.find(run => run.id === store.shown)?.id ?? runs.at(-1)?.id ?? '';
+    if (!runs.some(run => run.id === picked.run)) picked.run = runs.find(run => run.id === store.own)?.id ?? runs.at(-1)?.id ?? '';
     if (!charts.has(picked.chart)) picked.chart = charts.size ? '0' : null;
     const project = store.project?.id, any = runs.length > 0;
     fill(node, [project, any, said?.bytes, said?.runs, said?.photos, runs, picked, found.map(one => one.name), working, said?.stream], () => {

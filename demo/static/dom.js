@@ -99,8 +99,9 @@ const stepping = buttons => event => {
 
 /** A radio group that looks like one control: arrows move, the chosen one is told to `choose`. */
 export function segmented(label, options, chosen, choose, name = label) {
-  const buttons = options.map(([value, text, extra]) => h('button', {
-    type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: value === chosen ? 0 : -1, title: extra ?? null, dataset: {focus: `${name}-${value}`, value},
+  const at = Math.max(0, options.findIndex(([value]) => value === chosen));
+  const buttons = options.map(([value, text, extra], n) => h('button', {
+    type: 'button', role: 'radio', 'aria-checked': String(value === chosen), tabIndex: n === at ? 0 : -1, title: extra ?? null, dataset: {focus: `${name}-${value}`, value},
     onclick: () => choose(value),
   }, text));
   return h('div.seg', {role: 'radiogroup', 'aria-label': label, onkeydown: stepping(buttons)}, buttons);

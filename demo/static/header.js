@@ -5,7 +5,7 @@ import {fill, flower, h, hueOf, icon, pretty} from './dom.js';
 import {kept, otherLanguage, problemText, t} from './i18n.js';
 import {lessonsButton} from './lessons.js';
 import {write} from './link.js';
-import {labelOf, shownRun, store, subscribe} from './store.js';
+import {labelOf, ownRun, shownRun, store, subscribe} from './store.js';
 import {current, tabs} from './tabs.js';
 import {trouble} from './toast.js';
 
@@ -36,8 +36,8 @@ export function modeText(run) {
 }
 
 function drawRun(box, line) {
-  const run = shownRun();
-  if ((current() ?? 'forget') === 'forget' && store.onShow) { drawShow(box, line, store.onShow); return; }
+  const tab = current() ?? 'forget', run = tab === 'inside' ? shownRun() : ownRun();
+  if (tab === 'forget' && store.onShow) { drawShow(box, line, store.onShow); return; }
   fill(box, [run?.id ?? null, run ? modeText(run) : null, run ? labelOf(run) : null], () => run ? [h('b', {}, labelOf(run)), h('span.tag', {dataset: {mode: modeOf(run)}}, modeText(run))] : []);
   const tasks = run?.tasks ?? (store.project?.tasks ?? []).map(task => ({name: task.name, classes: task.classes.map(classOf), photo: firstPhoto(task)}));
   const done = run ? Math.floor(run.position + 1e-9) : 0, part = run ? Math.round((run.position - done) * 50) / 50 : 0, project = run?.project ?? store.project?.id;

@@ -12,7 +12,7 @@ import {mountMasks} from './inside_masks.js';
 import {mountMatrix} from './inside_matrix.js';
 import {mountModules} from './inside_modules.js';
 import {nameHere} from './pack_names.js';
-import {changed, labelOf, show, shownRun, store, subscribe, titleOf} from './store.js';
+import {changed, isOwn, labelOf, show, shownRun, store, subscribe, titleOf} from './store.js';
 import {goTo} from './tabs.js';
 
 /** What is shown: the run, its frames and figures, the moment, how modules are chosen ("photo" or "published"), the column asked about. */
@@ -34,8 +34,8 @@ export function mountInside(root) {
     const run = shownRun(), ready = run && !isActive(run) && run.status === 'finished';
     if (run?.id !== view.run?.id) reset(run);
     if (root.offsetWidth && ready && !view.data && !view.computing) load(run);
-    const runs = [...store.runs.values()];
-    fill(which, [run?.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? [h('span.label', {}, t('inside.which')), segmented(t('inside.which'), runs.map(one => [one.id, labelOf(one)]), run.id, show, 'inside-which')] : []);
+    const runs = [...store.runs.values()], groups = [runs.filter(isOwn), runs.filter(one => !isOwn(one))].filter(group => group.length);
+    fill(which, [run?.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? groups.map(group => { const label = group[0].title ?? t('inside.which'); return h('div.group', {}, h('span.label', {}, label), segmented(label, group.map(one => [one.id, labelOf(one)]), run.id, show, 'inside-which')); }) : []);
     body.hidden = !view.data; empty.hidden = Boolean(view.data);
     fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null, Boolean(store.project?.classes.length)], () => drawEmpty(run));
     if (!view.data || !root.offsetWidth) return;

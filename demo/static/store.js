@@ -6,7 +6,7 @@ import {has, kept, lang, t} from './i18n.js';
 import {loadPackNames, nameHere} from './pack_names.js';
 import {toast, trouble} from './toast.js';
 
-export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), mates: new Map(), waiting: [], shown: null, starting: false, away: false, gate: null};
+export const store = {project: null, onShow: null, cards: null, status: null, runs: new Map(), mates: new Map(), waiting: [], shown: null, own: null, starting: false, away: false, gate: null};
 const listeners = new Set();
 let pending = false;
 
@@ -49,7 +49,7 @@ async function refreshProject() {
   try { const project = await get(`projects/${id}?have=${store.project?.version ?? -1}`); if (project) takeProject(project); }
   catch (error) {
     if (!(error instanceof Problem) || error.status !== 404) throw error;
-    kept.set('project', null); store.project = null; store.runs.clear(); lines.told = []; store.shown = null;
+    kept.set('project', null); store.project = null; store.runs.clear(); lines.told = []; store.shown = store.own = null;
     toast({title: t('toast.gone'), text: t('toast.gone_text'), key: 'gone'});
     changed();
   }
@@ -70,17 +70,18 @@ async function followRuns() {
   for (const id of store.runs.keys()) if (!wanted.has(id)) store.runs.delete(id);
   for (const info of wanted.values()) if (!store.runs.has(info.id)) store.runs.set(info.id, firstSight(info));
   const place = run => (store.cards ?? []).findIndex(card => card.name === run.method), order = [...store.runs.keys()].join();
-  store.runs = new Map([...store.runs].sort(([, a], [, b]) => place(a) - place(b)));
-  const shown = store.runs.has(picked) ? picked : newestFirst([...store.runs.values()]).find(run => !cardOf(run.method)?.bound)?.id ?? [...store.runs.keys()][0] ?? null;
-  const news = shown !== store.shown || order !== [...store.runs.keys()].join() || before !== JSON.stringify([[...mates], waiting]);
-  Object.assign(store, {mates, waiting, shown});
+  store.runs = new Map([...store.runs].sort(([, a], [, b]) => isOwn(b) - isOwn(a) || place(a) - place(b)));
+  const first = newestFirst(ownRuns()).find(run => !cardOf(run.method)?.bound)?.id ?? null, mine = id => store.runs.has(id) && isOwn(store.runs.get(id));
+  const shown = store.runs.has(picked) ? picked : first ?? [...store.runs.keys()][0] ?? null, own = mine(shown) ? shown : picked && mine(store.own) ? store.own : first;
+  const news = shown !== store.shown || own !== store.own || order !== [...store.runs.keys()].join() || before !== JSON.stringify([[...mates], waiting]);
+  Object.assign(store, {mates, waiting, shown, own});
   if (news) changed();
 }
 
 /** The runs of the newest training before those of methods it has not. */
 const newestFirst = runs => { const last = Math.max(...runs.map(run => run.created ?? 0)); return [...runs.filter(run => run.created === last), ...runs]; };
 
-/** Runs of a starter pack join those of the project, so that Look inside can show them; `title` tells them apart, `names` are its tasks'. */
+/** Runs of a starter pack stand beside those of the project, for Look inside alone; `title` tells them apart, `names` are its tasks'. */
 let guests = [];
 const called = (tasks, run) => tasks.map((task, at) => ({...task, name: run.names?.[at] ?? task.name, classes: task.classes.map(name => nameHere(run, name))}));
 export async function invite(ids, title, names, first) {
@@ -137,8 +138,14 @@ export function showTraining({runs}) { runs.forEach(one => lines.now.add(one.id)
 
 /** Shows one run everywhere, at once or as soon as the page has heard of it; what a person has picked stays until the run is gone. */
 let picked = null;
-export function show(id) { picked = id; if (store.runs.has(id)) store.shown = id; changed(); }
+export function show(id) { picked = id; if (store.runs.has(id)) { store.shown = id; if (isOwn(store.runs.get(id))) store.own = id; } changed(); }
+/** The run of Look inside: one of the project's, or a starter pack's. */
 export const shownRun = () => store.runs.get(store.shown) ?? null;
+/** The project's run on show everywhere else. */
+export const ownRun = () => store.runs.get(store.own) ?? null;
+export const ownRuns = () => [...store.runs.values()].filter(isOwn);
+/** Whether a run is of the project, not one a starter pack has brought into Look inside. */
+export const isOwn = run => !run.title;
 export const cardOf = method => store.cards?.find(card => card.name === method) ?? null;
 export const titleOf = method => has(`method.${method}.title`) ? t(`method.${method}.title`) : cardOf(method)?.title ?? method;
 /** What tells a run from the others: its method, the starter pack where it is not one of the person's own photos, and the experiment's variant. */
@@ -222,7 +229,7 @@ function tick() {
   lastTick = now;
   for (const run of store.runs.values()) {
     if (advance(run, seconds)) { sessionStorage.setItem(`fmn.at.${run.id}`, run.position >= run.total ? 'Infinity' : run.position.toFixed(3)); changed(); }
-    if (run.id === store.shown || run.figuresAt < 0) refreshFigures(run);
+    if (run.id === store.shown || run.id === store.own || run.figuresAt < 0) refreshFigures(run);
   }
 }
 

@@ -9,13 +9,13 @@ import {mountMethods} from './methods.js';
 import {mountExperiments} from './experiments.js';
 import {drawQueue, time} from './queue.js';
 import {along, drawSpread} from './seeds.js';
-import {changed, command, labelOf, show, shownRun, store, subscribe, withdraw} from './store.js';
+import {changed, command, labelOf, ownRun, ownRuns, show, store, subscribe, withdraw} from './store.js';
 import {goTo} from './tabs.js';
 import {speak} from './toast.js';
 
 export function mountTrain(root) {
   const side = h('aside.card.side', {'aria-label': t('methods.title')}), drawMethods = mountMethods(side);
-  const strip = h('section.card.live', {'aria-label': t('strip.title')}), queue = h('section.card.queue', {'aria-label': t('queue.title'), 'aria-live': 'polite'}), which = h('div.which'), rows = () => shownRun()?.figures?.view?.rows ?? [];
+  const strip = h('section.card.live', {'aria-label': t('strip.title')}), queue = h('section.card.queue', {'aria-label': t('queue.title'), 'aria-live': 'polite'}), which = h('div.which'), rows = () => ownRun()?.figures?.view?.rows ?? [];
   const curves = frame(424, t('charts.curves'), () => table(rows())), matrix = frame(424, t('charts.matrix'), () => table(rows())), loss = frame(190, t('charts.loss'), () => lossTable());
   const charts = h('div.charts', {}, h('div.two.even', {}, h('article.card', {id: 'chart-curves'}, title(t('charts.curves'), t('charts.curves_sub')), which, curves.parts), h('article.card', {id: 'chart-matrix'}, title(t('charts.matrix'), t('charts.matrix_sub')), matrix.parts)),
     h('div.two.even', {}, h('article.card', {id: 'chart-loss'}, title(t('charts.loss'), t('charts.loss_sub')), loss.parts), h('article.card.result', {id: 'result', 'aria-live': 'polite'})));
@@ -25,7 +25,7 @@ export function mountTrain(root) {
   subscribe(() => {
     drawMethods();
     drawQueue(queue);
-    const run = shownRun(), runs = [...store.runs.values()];
+    const run = ownRun(), runs = ownRuns();
     root.firstElementChild.classList.toggle('hasrun', Boolean(run));
     strip.hidden = charts.hidden = !run; empty.hidden = Boolean(run);
     if (!run) return;
@@ -41,11 +41,11 @@ export function mountTrain(root) {
 
 const label = (task, at) => { const name = isNamed(task) ? task.name : contents(task, 2); return name ? t('task.named', {n: at + 1, name}) : t('task.n', {n: at + 1}); };
 function table(rows) {
-  const tasks = shownRun()?.tasks ?? [];
+  const tasks = ownRun()?.tasks ?? [];
   return [[t('table.after'), ...rows.at(-1)?.map((_, at) => t('task.n', {n: at + 1})) ?? []], rows.map((row, after) => [label(tasks[after], after), ...row.map(([right, total], task) => ({text: total ? t('table.cell', {percent: (100 * right / total).toFixed(1), right, total}) : '', data: {cell: `${after},${task}`, right: String(right), total: String(total)}}))])];
 }
 function lossTable() {
-  const run = shownRun(), last = new Map();
+  const run = ownRun(), last = new Map();
   for (const event of run.events.slice(0, run.cursor)) if (event.event === 'Step' && event.loss !== null) { const one = last.get(event.task) ?? [event.loss, event.loss]; last.set(event.task, [one[0], event.loss]); }
   return [[t('table.task'), t('table.first'), t('table.last')], [...last].map(([task, [first, end]]) => [taskName(run.tasks?.[task], task), first.toFixed(3), end.toFixed(3)])];
 }
@@ -89,7 +89,7 @@ function detail(run, mode, encoded) {
 }
 
 function controls(run, mode) {
-  const all = () => [...store.runs.values()], active = () => all().filter(isActive);
+  const all = ownRuns, active = () => all().filter(isActive);
   const button = (name, run, extra = {}) => h('button.btn.ghost', {type: 'button', dataset: {do: name, focus: `do-${name}`, ...extra}, onclick: run}, t(`do.${name}`));
   const pause = button('pause', () => { clock.playing = false; active().filter(one => one.status !== 'paused').forEach(one => command(one, 'pause')); changed(); }, {play: ''});
   const resume = button('resume', () => { clock.playing = true; all().filter(one => ['paused', 'stopped'].includes(one.status)).forEach(one => command(one, 'resume')); changed(); }, {play: ''});

@@ -123,6 +123,32 @@ def test_why_leads_to_the_run_inside(lab, opened):
     assert "Toy box" in tab.text("#view-header .run")
 
 
+def test_runs_of_a_pack_stay_apart_from_ones_own_from_the_start(lab, opened, made, tmp_path):
+    tab = opened(lab).open(tab="data")
+    page = tab.page
+    tab.upload(made.zipped(made.folder(tmp_path / "in", {"apple": 6, "brick": 6}), tmp_path / "in.zip"))
+    page.click("#go-train")
+    page.click("#start:not([disabled])")
+    page.wait_for_selector(".live[data-mode=recorded]")
+    own = set(tab.project()["runs"])
+    tab.go("forget")
+    page.click("[data-do=start]")
+    tab.sees(ENDED)
+    page.click("[data-do=why]")
+    page.wait_for_selector("#view-inside .stick", state="visible")
+    groups = page.locator("#view-inside .which .group").all()
+    assert [one.locator(".label").inner_text() for one in groups] == ["Method shown", "Toy box"]
+    assert {one.get_attribute("data-value") for one in groups[0].locator("[role=radio]").all()} == own
+    for name in ("train", "compare"):
+        tab.go(name)
+        tab.lab.until(lambda: "Toy box" not in tab.text("#view-header .run"), "the header shows an own run")
+    tab.go("train")
+    assert page.get_attribute(".live", "data-run") in own
+    assert "Toy box" not in tab.text("#view-train .traincols")
+    tab.go("inside")  # which still shows what was asked for
+    tab.reads("#view-header .run", "Toy box")
+
+
 def test_the_page_is_light_before_the_first_run(lab, opened):
     tab = opened(lab)
     session, sizes, asked = tab.page.context.new_cdp_session(tab.page), [], {}
