@@ -1,4 +1,4 @@
-/* A method's card: its paper, what it keeps, how ours differs, and which claims of the paper were tried here. */
+/* A method's card: its paper, what it keeps, how ours differs, which claims of the paper were tried here, and what was measured. */
 import {h, icon} from './dom.js';
 import {has, lang, loadPart, t} from './i18n.js';
 import {trouble} from './toast.js';
@@ -26,7 +26,7 @@ export function drawCard(card) {
   if (!open.has(card.name)) return null;
   const fact = (key, value) => value ? h('div', {}, h('dt', {}, t(`card.${key}`)), h('dd', {}, value)) : null, own = field => card[field] ? said('span', card, field, card[field]) : null;
   const id = /^arXiv:(\d{4}\.\d{4,5})$/.exec(card.paper ?? '')?.[1], paper = id ? h('a', {href: `https://arxiv.org/abs/${id}`, target: '_blank', rel: 'noreferrer'}, card.paper) : own('paper');
-  return h('div.methodcard', {id: `card-${card.name}`}, h('dl', {}, fact('paper', paper), fact('stores', own('stores')), fact('parameters', own('parameters')), fact('sees', card.sees === 'task' ? null : t('card.sees_all')), fact('verified', verified(card)),
+  return h('div.methodcard', {id: `card-${card.name}`}, h('dl', {}, fact('paper', paper), fact('stores', own('stores')), fact('parameters', own('parameters')), fact('sees', card.sees === 'task' ? null : t('card.sees_all')), fact('verified', verified(card)), fact('measured', measured(card)),
     fact('deviations', card.deviations?.length ? deviations(card) : null)));
 }
 
@@ -34,4 +34,13 @@ function verified({paper, verified: found}) {
   if (!found) return paper ? t('card.not_listed') : null;
   const tried = found.holds + found.fails + found.open;
   return tried ? t('card.tried', {...found, tried}) : t('card.untried', found);
+}
+
+/** Points that the default settings may lie from the paper's. */
+const NEAR = 3;
+const points = share => (100 * share).toFixed(1);
+function measured({measured: found}) {
+  if (!found) return null;
+  const {accuracy, seeds, photos, preset} = found, less = preset && 100 * preset.less, how = Math.abs(less) <= NEAR ? 'near' : less > 0 ? 'above' : 'below';
+  return [t('card.measured_said', {accuracy: points(accuracy), n: seeds, photos}), preset ? t('say.gap') + t(`card.preset_${how}`, {preset: preset.name, accuracy: points(preset.accuracy), n: preset.seeds, points: Math.abs(less).toFixed(1)}) : null];
 }

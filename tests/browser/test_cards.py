@@ -1,10 +1,12 @@
 """Cards of methods in Japanese: fetched when the first is opened, every sentence; what nobody translated says it is English."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 
+from forget_me_not.demo import measured
 from forget_me_not.models import registry
 
 spec = importlib.util.spec_from_file_location("lab_conftest", Path(__file__).with_name("conftest.py"))
@@ -84,3 +86,18 @@ def test_in_english_a_card_asks_for_no_words(lab, opened):
     tab.page.click("[data-card=tosca]")
     tab.reads("#card-tosca li", registry.card("tosca").deviations[0])
     assert not [url for url in asked if "text/cards" in url]
+
+
+def test_a_card_tells_what_was_measured_and_where_the_papers_settings_lie_apart(lab, opened):
+    tab = opened(lab).open(tab="train")
+    known = {name: one for name in registry.cards() if (one := measured.of_method(name)) and "preset" in one}
+    assert any(abs(one["preset"]["less"]) > 0.03 for one in known.values())
+    for name, one in known.items():
+        tab.page.click(f"[data-card={name}]")
+        said = tab.page.text_content(f"#card-{name}")
+        assert float(re.search(r"([\d.]+) % right after six tasks", said)[1]) == pytest.approx(100 * one["accuracy"], abs=0.051)
+        apart = re.search(r"lies ([\d.]+) points", said)
+        assert bool(apart) == (abs(one["preset"]["less"]) > 0.03)
+        assert not apart or float(apart[1]) == pytest.approx(abs(100 * one["preset"]["less"]), abs=0.051)
+    tab.page.click("[data-card=borrowed]")
+    assert "Measured" not in tab.page.text_content("#card-borrowed")
