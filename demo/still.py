@@ -26,23 +26,29 @@ class Still:
     status = {"worker": "ready", "backbone": {"state": "ready", "done": 0, "total": 0, "problem": None}, "queue": []}  # noqa: RUF012
 
     def __init__(self, plugins: Sequence[str] = ()):
-        self.plugins, self._cards, self._lock = plugins, None, threading.Lock()
+        self.plugins, self._lock = plugins, threading.Lock()
+        self._cards: list[dict[str, Any]] | None = None
+        self._printing: subprocess.Popen | None = None
 
     def cards(self) -> list[dict[str, Any]]:
         """The cards, where no worker has ever written them: asked of a process of its own, as the page's never imports torch."""
         with self._lock:
             if self._cards is None:
-                said = subprocess.run([sys.executable, "-m", "forget_me_not.demo.cards", *self.plugins], stdout=subprocess.PIPE)
-                if said.returncode:
+                command = [sys.executable, "-m", "forget_me_not.demo.cards", *self.plugins]
+                self._printing = subprocess.Popen(command, stdout=subprocess.PIPE)
+                said, _ = self._printing.communicate()
+                if self._printing.returncode:
                     raise Problem("worker_away")
-                self._cards = json.loads(said.stdout)
+                self._cards = json.loads(said)
             return self._cards
 
     def start(self) -> None:
         """Nothing to start."""
 
     def stop(self) -> None:
-        """Nothing to stop."""
+        """Ends the process that prints the cards, where it is still at it."""
+        if self._printing is not None:
+            self._printing.terminate()
 
     def retry(self) -> None:
         """Nothing to start again."""
