@@ -64,6 +64,7 @@ function drawStrip(strip, now) {
   const arms = now.arms, failed = arms.find(arm => arm.status === 'failed'), done = Math.min(...arms.map(arm => arm.done)), running = active(), left = Math.ceil(Math.max(0, ...arms.map(arm => arm.left ?? 0)));
   fill(strip, [now.id, running, now.tasks, arms.map(arm => [arm.status, arm.done, Math.round(arm.part * 20)]), left], () => [
     h('div.top', {role: 'status'}, h('p', {}, failed ? t('plastic.failed', {arm: titleOf(failed.name), why: problemText(failed.problem ?? {code: 'run_failed', values: {}})}) : running ? arms.every(arm => arm.status === 'queued') ? t('plastic.queued') : t('plastic.live', {task: Math.min(now.tasks, done + 1), tasks: now.tasks}) : arms.every(arm => arm.status === 'finished') ? t('plastic.finished', {tasks: now.tasks}) : t('plastic.stopped')), running && left ? h('p.eta', {}, t('plastic.left', {n: left})) : null),
+    h('p.sub', {dataset: {stream: now.study}}, t(now.study === CLASS_GROUPS ? 'plastic.of_photos' : 'plastic.of_stream', {...now, stream: t(`plastic.study_${now.study}`)})),
     h('ul.armbars', {}, arms.map(arm => h('li', {}, glyph(arm.name), h('span.nm', {}, titleOf(arm.name)), h('span.meterbar', {role: 'img', 'aria-label': `${arm.done} / ${now.tasks}`}, h('i', {style: {'--v': Math.min(1, (arm.done + arm.part) / now.tasks)}})), h('span.val', {}, `${arm.done} / ${now.tasks}`))))]);
 }
 
