@@ -149,8 +149,9 @@ def test_runs_of_a_pack_stay_apart_from_ones_own_from_the_start(lab, opened, mad
     tab.reads("#view-header .run", "Toy box")
 
 
-def test_the_page_is_light_before_the_first_run(lab, opened):
-    tab = opened(lab)
+@pytest.mark.parametrize("locale", ["en-US", "ja-JP"])
+def test_the_page_is_light_before_the_first_run(lab, opened, locale):
+    tab = opened(lab, locale=locale)
     session, sizes, asked = tab.page.context.new_cdp_session(tab.page), [], {}
     session.send("Network.enable")
     session.on("Network.responseReceived", lambda said: asked.update({said["requestId"]: said["response"]["url"]}))
