@@ -38,7 +38,7 @@ function draw(one) {
   return h('section.trial', {dataset: {experiment: one.name, state: last?.state ?? 'none'}},
     h('h4', {}, h('button.name', {type: 'button', 'aria-expanded': String(Boolean(open)), dataset: {focus: `trial-${one.name}`}, onclick: () => { state.open = state.open === one.name ? null : one.name; changed(); }}, one.title, icon('down'))),
     h('p.sub', {}, [runs, one.seconds === null ? null : t('experiments.about', {time: time(one.seconds)})].filter(Boolean).join(' · ')),
-    h('button.btn.ghost', {type: 'button', dataset: {run: one.name, focus: `run-${one.name}`}, disabled: blocked() || going, onclick: () => { state.open = one.name; tryOut(one.name); }}, t(last ? 'experiments.again' : 'experiments.run')),
+    h('button.btn.ghost', {type: 'button', dataset: {once: '', run: one.name, focus: `run-${one.name}`}, disabled: blocked() || going, onclick: () => { state.open = one.name; tryOut(one.name); }}, t(last ? 'experiments.again' : 'experiments.run')),
     going ? h('p.stand', {role: 'status'}, last.state === 'queued' ? t('experiments.waiting') : t('experiments.running', last)) : null,
     last?.say ? h('p.say', {role: 'status'}, last.say) : last?.state === 'failed' ? h('p.say', {role: 'status'}, t('experiments.failed')) : null,
     open ? detail(one) : null);

@@ -50,7 +50,7 @@ function drawAsk(ask) {
     const options = Array.from({length: run.memory.length + 1}, (_, n) => [n, String(n)]);
     return [h('div.asked', {}, h('p.label', {}, t('forget.guess'), ' ', run.training ? null : h('span.sub', {}, t('forget.guess_skip'))), h('p.q', {}, question())),
       run.training && run.guess === null ? h('p.sub.noguess', {}, t('forget.no_guess')) : radios(t('forget.guess'), options, run.guess, run.training ? () => {} : guess, 'num', 'nums'),
-      run.training ? h('button.btn.go', {type: 'button', dataset: {do: 'again', focus: 'go'}, onclick: again}, t('forget.again')) : h('button.btn.go', {type: 'button', dataset: {do: 'start', focus: 'go'}, onclick: start}, t(run.starting ? 'forget.starting' : 'forget.start'))];
+      run.training ? h('button.btn.go', {type: 'button', dataset: {once: '', do: 'again', focus: 'go'}, onclick: again}, t('forget.again')) : h('button.btn.go', {type: 'button', dataset: {once: '', do: 'start', focus: 'go'}, onclick: start}, t(run.starting ? 'forget.starting' : 'forget.start'))];
   });
   if (run.training) ask.querySelectorAll('.num').forEach(one => { one.disabled = true; });
 }

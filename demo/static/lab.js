@@ -20,6 +20,8 @@ let tabsStarted = false;
 
 await loadWords();
 document.addEventListener('fmn:redraw', changed);
+/* The second click of a double click does nothing where the first has made another button of this one: queue, stop, another round. */
+addEventListener('click', event => { if (event.detail > 1 && event.target.closest?.('[data-once]')) event.stopPropagation(); }, true);
 
 window.Lab = {
   /** Called once by every gr.HTML container; `props.value` is JSON it was given. */

@@ -137,7 +137,7 @@ function blocked(picked) {
 
 function drawFoot(why) {
   const waits = isLearning();
-  return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : waits ? 'start-queue' : null, onclick: () => train(draft.methods, draft.settings, draft.seed, draft.seeds)}, t(store.starting ? 'start.starting' : waits ? 'start.queue' : 'start.go')),
+  return [h('button.btn.wide', {type: 'button', id: 'start', dataset: {once: '', focus: 'start'}, disabled: why.length > 0 || store.starting, 'aria-describedby': why.length ? 'start-why' : waits ? 'start-queue' : null, onclick: () => train(draft.methods, draft.settings, draft.seed, draft.seeds)}, t(store.starting ? 'start.starting' : waits ? 'start.queue' : 'start.go')),
     why.length ? h('div.reason', {id: 'start-why', role: 'status'}, icon('warn'), h('div', {}, why)) : waits ? h('p.fine', {id: 'start-queue'}, t('start.queue_text')) : null,
     why.length ? null : alone(store.project),
     store.cards && draft.methods?.length ? h('button.link.quiet', {type: 'button', dataset: {do: 'copy-link', focus: 'copy-link'}, title: t('link.what'), onclick: () => copy(linkTo(draft, store.cards))}, icon('link'), t('link.copy')) : null];

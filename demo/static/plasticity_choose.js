@@ -52,8 +52,8 @@ function drawSettings() {
 
 function drawFoot(why) {
   const {arms, tasks, epochs} = state.chosen, running = active();
-  const button = running ? h('button.btn.ghost.wide', {type: 'button', dataset: {do: 'plastic-stop', focus: 'plastic-go'}, onclick: stop}, t('plastic.stop'))
-    : h('button.btn.wide', {type: 'button', dataset: {do: 'plastic-start', focus: 'plastic-go'}, disabled: Boolean(why) || state.starting, 'aria-describedby': why ? 'plastic-why' : null, onclick: start}, t(state.starting ? 'plastic.starting' : state.now ? 'plastic.again' : 'plastic.start'));
+  const button = running ? h('button.btn.ghost.wide', {type: 'button', dataset: {once: '', do: 'plastic-stop', focus: 'plastic-go'}, onclick: stop}, t('plastic.stop'))
+    : h('button.btn.wide', {type: 'button', dataset: {once: '', do: 'plastic-start', focus: 'plastic-go'}, disabled: Boolean(why) || state.starting, 'aria-describedby': why ? 'plastic-why' : null, onclick: start}, t(state.starting ? 'plastic.starting' : state.now ? 'plastic.again' : 'plastic.start'));
   return [h('p.sub', {}, t('plastic.plan', {arms: arms.length, tasks, steps: stepsOf(epochs), seconds: Math.max(1, Math.round(estimate()))})), button, why ? h('div.reason', {id: 'plastic-why', role: 'status'}, icon('warn'), h('p', {}, why)) : null];
 }
 

@@ -63,6 +63,23 @@ def test_a_second_training_waits_its_turn_and_can_be_taken_out(lab, opened, four
     page.wait_for_selector(".queue", state="hidden")
 
 
+def test_the_second_click_of_a_double_click_starts_no_second_training(lab, opened, four):
+    tab = opened(lab).open(tab="data")
+    page = tab.page
+    tab.upload(four)
+    choose(tab, methods=SLOW, settings=SLOW)
+    page.click("#start:not([disabled])")
+    tab.reads("#start", "Put it into the queue")
+    page.mouse.down(click_count=2)  # where the first click was
+    page.mouse.up(click_count=2)
+    page.wait_for_timeout(1000)
+    assert len(lines(tab)) == 1
+    page.click("#start")
+    tab.lab.until(lambda: len(lines(tab)) == 2, "a click of its own puts another one into the queue")
+    page.click("[data-do=withdraw]")
+    page.click("[data-do=stop]")
+
+
 def test_time_left_is_told_of_the_whole_training_whichever_method_is_shown(lab, opened, four):
     tab = opened(lab).open(tab="data")
     tab.upload(four)
