@@ -160,12 +160,16 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{math.floor(1000 * value + 0.5 + 1e-9) / 10:.1f}"
 
 
+def _named(row: Row, titles: Mapping[str, str]) -> str:
+    return titles.get(row.method, row.method) + (f" ({row.note})" if row.note else "")
+
+
 def say(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str]) -> str:
     """What the leaderboard says: the best or the tie, what was forgotten most, and how far the bound is."""
     learners, best, bound = [row for row in board if not row.bound], best_of(board), bound_of(board)
     if best is None:
         return words["compare.say_none"]
-    name = lambda row: titles.get(row.method, row.method) + (f" ({row.note})" if row.note else "")  # noqa: E731
+    name = lambda row: _named(row, titles)  # noqa: E731
     close = [best, *(row for row in learners if row.tied)]
     if len(learners) == 1:
         said = fill(words["compare.say_one"], {"method": name(best), "accuracy": percent(best.accuracy)})
@@ -193,15 +197,16 @@ def say(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str
 
 
 def say_plane(board: Sequence[Row], words: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """What the plane shows, in one sentence: who learns most and who keeps most."""
-    on = [(row, row.mean("learning_accuracy"), row.mean("forgetting")) for row in board if not row.bound and row.points]
+    """What the plane shows: who learns most and who keeps most, with all that share the place to the decimal shown."""
+    on = [row for row in board if not row.bound and row.points]
     if not on:
         return words["compare.plane_none"]
-    learns, keeps = max(on, key=lambda one: one[1]), min(on, key=lambda one: one[2])
-    values = {"learner": titles.get(learns[0].method, learns[0].method), "learns": percent(learns[1]),
-              "keeper": titles.get(keeps[0].method, keeps[0].method), "keeps": percent(1 - keeps[2])}  # fmt: skip
-    key = "compare.plane_same" if learns[0] is keeps[0] else "compare.plane_say"
-    return fill(words[key], values)
+    learns, keeps = {row.key: row.mean("learning_accuracy") for row in on}, {row.key: 1 - row.mean("forgetting") for row in on}
+    first = [[row for row in on if percent(of[row.key]) == percent(max(of.values()))] for of in (learns, keeps)]
+    learner, keeper = (words["compare.and"].join(_named(row, titles) for row in rows) for rows in first)
+    key = "compare.plane_same" if first[0] == first[1] else "compare.plane_say"
+    most = {"learns": percent(max(learns.values())), "keeps": percent(max(keeps.values()))}
+    return fill(words[key], {"learner": learner, "keeper": keeper, **most})
 
 
 def as_json(row: Row, titles: Mapping[str, str]) -> dict[str, Any]:

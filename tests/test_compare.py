@@ -121,6 +121,16 @@ def test_one_task_has_no_forgetting_and_no_place_on_the_plane():
     assert compare.as_json(rows[0], TITLES)["forgetting"] is None
 
 
+def test_all_that_share_a_place_on_the_plane_are_named():
+    rows = compare.rows([run("tosca", two(9, 9, 9)), run("finetune", two(9, 6, 9)), run("simplecil", two(9, 9, 9))], "a", set())
+    said = compare.say_plane(rows, EN, {"tosca": "TOSCA", "finetune": "Naive", "simplecil": "Prototypes"})
+    learner, keeper = said.split(". ")
+    assert all(name in learner for name in ("TOSCA", "Naive", "Prototypes"))
+    assert "TOSCA" in keeper and "Prototypes" in keeper and "Naive" not in keeper  # noqa: PT018
+    alone = compare.rows([run("tosca", two(9, 9, 9)), run("finetune", two(8, 6, 9))], "a", set())
+    assert compare.say_plane(alone, EN, TITLES) == "Learns most (90.0 %) and keeps most (100.0 %): TOSCA."
+
+
 def test_only_bounds_say_so():
     rows = compare.rows([run("joint", two(9, 9, 9))], "a", {"joint"})
     assert compare.say(rows, EN, TITLES) == EN["compare.say_none"]
