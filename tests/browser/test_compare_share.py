@@ -58,6 +58,8 @@ def test_labels_of_the_plane_lie_on_nothing_in_a_real_window(lab, opened, zipped
     tab.sees("document.querySelectorAll('#chart-plane .scatterlayer .point').length === 6")
     tab.lab.until(lambda: not tab.page.evaluate(CROWDED)["found"], "no label lies on another or on a mark", 20)
     assert len(tab.page.evaluate(CROWDED)["names"]) >= 2
+    starts = tab.page.eval_on_selector_all("#leaderboard .spread", "all => all.map(one => one.getBoundingClientRect().left)")
+    assert max(starts) - min(starts) < 1, "bars of the leaderboard begin below each other, however many digits follow"
 
 
 def saved(tab, name):
