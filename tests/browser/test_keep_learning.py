@@ -60,6 +60,19 @@ def test_the_first_point_is_there_within_three_seconds(lab, opened, record_prope
     tab.clean()
 
 
+EDGES = """all => all.map(row => {
+  const [label, ...digits] = [row.firstChild, ...row.querySelectorAll('canvas')].map(one => one.getBoundingClientRect());
+  return [label.left + row.firstChild.scrollWidth, ...digits.flatMap(box => [box.left, box.right]), innerWidth - 16];
+})"""
+
+
+def test_digits_stand_beside_their_label_and_each_other_on_a_phone(lab, opened):
+    tab = opened(lab, viewport={"width": 390, "height": 844}).open(tab="plasticity")
+    tab.sees("document.querySelectorAll('.digitrow').length === 4")
+    rows = tab.page.eval_on_selector_all(".digitrow", EDGES)
+    assert all(row == sorted(row) for row in rows), rows
+
+
 def test_without_photos_it_is_said_and_the_way_there_is_one_key(lab, opened):
     tab = opened(lab).open(tab="plasticity")
     tab.page.wait_for_selector(f"{START}:not([disabled])")
