@@ -296,23 +296,6 @@ def test_a_large_class_shows_a_dozen_all_on_request_and_can_be_emptied(lab, open
     tab.lab.until(lambda: card.locator(".thumb").count() == 12, "a dozen again")
 
 
-CUT = "all => all.map(one => (one.clientHeight / parseFloat(getComputedStyle(one).lineHeight)).toFixed(1))"
-APART = """([left, right]) => {
-  const [from, to] = [left, right].map(one => [one.getBoundingClientRect(), parseFloat(getComputedStyle(one).paddingLeft)]);
-  return to[0].left + to[1] - from[0].right + from[1];
-}"""
-
-
-def test_long_names_are_cut_after_whole_lines_and_stand_apart(lab, opened, made, tmp_path):
-    tab = opened(lab).open(tab="data")
-    names = ("a name as long as the longest that anybody ever gave to a class", "日本語のとても長いクラス名がここに入ります")
-    tab.upload(made.zipped(made.folder(tmp_path / "in", dict.fromkeys(names, 4)), tmp_path / "in.zip"))
-    tab.page.click("[data-preset='1']")
-    tab.sees("document.querySelectorAll('.timeline em').length === 2")
-    assert tab.page.eval_on_selector_all("article.class h3", CUT) == ["2.0", "2.0"]  # lines, and no sliver of the third
-    assert tab.page.eval_on_selector_all(".timeline em", APART) >= 8
-
-
 def test_what_keeps_training_closed_offers_its_repair_and_cards_say_what_a_method_is(lab, opened, four):
     tab = opened(lab).open(tab="train")
     page = tab.page
