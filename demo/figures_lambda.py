@@ -103,7 +103,7 @@ def caption(rows: Sequence[Mapping[str, Any]], words: Words, seeds: int) -> str:
         noise = 2 * math.hypot(first["turns"]["sd"], last["turns"]["sd"])
         key = "same" if abs(change) <= max(noise, 0.005) else "rise" if change > 0 else "fall"
         said.append(fill(words[f"lambda.caption_overlap_{key}"], over))
-    said.append(fill(words["lambda.caption_best"], {
+    said.append(fill(words["lambda.caption_best_none" if best is first else "lambda.caption_best"], {
         "best": shown(best["sparsity"]), "accuracy": f"{best['accuracy']['mean']:.3f}", "sd": f"{best['accuracy']['sd']:.3f}",
         "none": f"{first['accuracy']['mean']:.3f}", "seeds": seeds}))  # fmt: skip
     if last["zeros"]["mean"] >= SPARSE:

@@ -72,6 +72,11 @@ def test_peoples_own_photos_get_no_verdict_and_a_caption_from_the_numbers():
             go.Figure(**painted(json.loads(json.dumps(made_of[name], allow_nan=False))))
 
 
+def test_where_no_penalty_is_better_than_none_it_is_said_so():
+    drawn = figures_lambda.draw(filled(3, (0.0, 0.0)), ENGLISH)
+    assert "no λ has a better mean than none at all: 0.810 ± 0.010 without the penalty" in drawn["caption"]
+
+
 @pytest.mark.parametrize(("pack", "said"), [
     ("toybox", "At λ = 0.08 a module turns a photo by about 3°, without the penalty by 24°: the answer rests mostly on"),
     ("digits", "At λ = 0.08 a module still turns a photo by about 18°, without the penalty by 38°: the few weights left"),
