@@ -35,7 +35,7 @@ export function mountInside(root) {
     if (run?.id !== view.run?.id) reset(run);
     if (root.offsetWidth && ready && !view.data && !view.computing) load(run);
     const runs = [...store.runs.values()], groups = [runs.filter(isOwn), runs.filter(one => !isOwn(one))].filter(group => group.length);
-    fill(which, [run?.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? groups.map(group => { const label = group[0].title ?? t('inside.which'); return h('div.group', {}, h('span.label', {}, label), segmented(label, group.map(one => [one.id, labelOf(one)]), run.id, show, 'inside-which')); }) : []);
+    fill(which, [run?.id, runs.map(one => [one.id, labelOf(one)])], () => runs.length > 1 ? groups.map(group => { const label = group[0].title ?? t('inside.which'); return h('div.group', {}, h('span.label', {}, label), segmented(label, group.map(one => [one.id, labelOf({...one, title: null})]), run.id, show, 'inside-which')); }) : []);
     body.hidden = !view.data; empty.hidden = Boolean(view.data);
     fill(empty, [run?.id ?? null, run?.status ?? null, view.computing, view.problem ?? null, Boolean(store.project?.classes.length)], () => drawEmpty(run));
     if (!view.data || !root.offsetWidth) return;
@@ -56,13 +56,16 @@ export const percent = value => value === null || value === undefined ? '–' : 
 export const shareOf = rows => { const row = rows.at(-1); return row.reduce((sum, [right]) => sum + right, 0) / Math.max(1, row.reduce((sum, [, all]) => sum + all, 0)); };
 export const moveTo = time => { stop(); view.time = time; changed(); };
 
-/** Another run: the moment, the way modules are chosen and the column asked about stay, so that methods can be compared. */
+/** Another run: the moment, the way modules are chosen and the column asked about stay, so that methods can be compared; on other photos the end is shown. */
 const known = new Map();
 function reset(run) {
   stop();
+  if (run?.project !== view.run?.project) view.time = -1;
   Object.assign(view, {run, data: null, figures: null, computing: false, problem: null, ...known.get(run?.id)});
-  if (view.data) view.time = Math.min(view.time, view.data.frames.length - 1);
+  if (view.data) view.time = momentIn(view.data);
 }
+
+const momentIn = ({frames}) => view.time < 0 ? frames.length - 1 : Math.min(view.time, frames.length - 1);
 
 async function load(run) {
   view.computing = true;
@@ -72,7 +75,7 @@ async function load(run) {
       const data = await get(`runs/${run.id}/inside`);
       if (data.httpStatus !== 202) {
         const figures = await get(`runs/${run.id}/inside/figures?lang=${lang}`);
-        if (view.run === run) { Object.assign(view, {data: usable(data, run), figures, time: view.time < 0 ? data.frames.length - 1 : Math.min(view.time, data.frames.length - 1)}); keep(run); if (data.pending) wantMore(run); }
+        if (view.run === run) { Object.assign(view, {data: usable(data, run), figures, time: momentIn(data)}); keep(run); if (data.pending) wantMore(run); }
         break;
       }
       await new Promise(done => setTimeout(done, wait));
@@ -115,7 +118,7 @@ function drawScrub(stick, run, leak) {
   const total = view.data.frames.length;
   if (stick.dataset.run !== run.id) {
     stick.dataset.run = run.id;
-    const range = h('input', {type: 'range', min: 1, max: total, step: 1, 'aria-label': t('inside.time'), oninput: () => { stop(); view.time = Number(range.value) - 1; changed(); }});
+    const range = h('input', {type: 'range', min: 0, max: total, step: 1, 'aria-label': t('inside.time'), oninput: () => { stop(); view.time = Math.max(1, Number(range.value)) - 1; range.value = view.time + 1; changed(); }});  // from 0, where task 1 begins, so that the handle stands where a task ends
     stick.replaceChildren(h('div.scrub', {style: {'--n': total}}, h('button.round', {type: 'button', dataset: {play: ''}, onclick: () => play(total)}), h('div.track', {}, h('div.segs', {'aria-hidden': 'true'}, Array.from({length: total}, (_, at) => h(`i.${hueOf(at)}`, {}, h('span', {}, String(at + 1)), isNamed(run.tasks?.[at]) ? ` ${run.tasks[at].name}` : ''))), range)), h('div.underscrub', {}, h('p.sub.now', {role: 'status'}), h('div.switch')));
   }
   const [button, range, now, switcher] = ['[data-play]', 'input', '.now', '.switch'].map(one => stick.querySelector(one)), name = taskName(run.tasks?.[view.time], view.time);

@@ -48,3 +48,22 @@ def test_the_photo_asked_about_stays_and_is_asked_of_the_method_shown_next(looke
         show("tosca")
     tab.reads("#ask-one figcaption", "Your photo")
     page.wait_for_selector("#ask-one .bars .win")
+
+
+PLACES = """() => {
+  const box = one => one.getBoundingClientRect(), range = document.querySelector('#view-inside .stick input');
+  const segments = document.querySelector('#view-inside .segs'), {left, width} = box(segments);
+  const ends = [...segments.children].map(one => (box(one).right - left) / width);
+  return {handle: range.value / (range.max - range.min), end: ends[range.value - 1]};
+}"""
+
+
+def test_the_handle_of_time_stands_where_the_task_of_that_moment_ends(looked):
+    page = looked[0].page
+    page.wait_for_selector("#view-inside .stick input")
+    for key, task in (("End", "2"), ("Home", "1"), ("ArrowLeft", "1"), ("ArrowRight", "2")):
+        page.focus("#view-inside .stick input")
+        page.keyboard.press(key)
+        looked[0].reads("#view-inside .stick .now", f"After task {task}")
+        place = page.evaluate(PLACES)
+        assert abs(place["handle"] - place["end"]) < 0.01, (key, place)

@@ -131,6 +131,8 @@ def test_runs_of_a_pack_stay_apart_from_ones_own_from_the_start(lab, opened, mad
     page.click("#start:not([disabled])")
     page.wait_for_selector(".live[data-mode=recorded]")
     own = set(tab.project()["runs"])
+    tab.go("inside")
+    tab.reads("#view-inside .stick .now", "After task 1")  # of one
     tab.go("forget")
     page.click("[data-do=start]")
     tab.sees(ENDED)
@@ -139,6 +141,8 @@ def test_runs_of_a_pack_stay_apart_from_ones_own_from_the_start(lab, opened, mad
     groups = page.locator("#view-inside .which .group").all()
     assert [one.locator(".label").inner_text() for one in groups] == ["Method shown", "Toy box"]
     assert {one.get_attribute("data-value") for one in groups[0].locator("[role=radio]").all()} == own
+    assert all("Toy box" not in one for one in groups[1].locator("[role=radio]").all_inner_texts())  # said once, before them
+    tab.reads("#view-inside .stick .now", "After task 4")
     for name in ("train", "compare"):
         tab.go(name)
         tab.lab.until(lambda: "Toy box" not in tab.text("#view-header .run"), "the header shows an own run")
