@@ -31,8 +31,11 @@ def _of(results: Sequence[Mapping[str, Any]], protocol: str) -> dict[str, Line]:
 
 def _heads(results: Sequence[Mapping[str, Any]]) -> str:
     mine = [line for line in _of(results, PHOTOS).values() if line.method in HEADS]
-    rows = [[named(line.title), _mean(line["last_accuracy"]), _short(line["forgetting"]), _short(line["routing_accuracy"]),
-             _less(results, PHOTOS, line.title)] for line in sorted(mine, key=lambda one: HEADS.index(one.method))]  # fmt: skip
+    most = max((len(line.seeds) for line in mine), default=0)
+    fewer = lambda line: f", {len(line.seeds)} seeds" if len(line.seeds) < most else ""  # noqa: E731
+    rows = [[named(line.title) + fewer(line), _mean(line["last_accuracy"]), _short(line["forgetting"]),
+             _short(line["routing_accuracy"]), _less(results, PHOTOS, line.title)]
+            for line in sorted(mine, key=lambda one: HEADS.index(one.method))]  # fmt: skip
     return _table(["", "accuracy", "forgetting", "right module", "minus joint"], rows)
 
 
