@@ -132,8 +132,9 @@ def test_a_project_is_compared_taken_away_and_brought_back(lab, opened, trained,
 
     # what the target is nearest to was never trained here: one click trains it
     other.page.click("#aim")
+    other.sees("document.querySelectorAll('#chart-plane .scatterlayer .point').length > 12")  # the estimates have come
     other.page.focus("button.aim")
-    for way, most in (("ArrowRight", 60), ("ArrowUp", 60)):
+    for way, most in (("ArrowLeft", 60), ("ArrowDown", 60)):
         for _ in range(most):
             if not other.page.locator("#chart-plane .aimbox .btn").is_visible():
                 other.page.keyboard.press(way)
