@@ -126,6 +126,9 @@ def _jpeg(number: int) -> bytes:
 
 def peak() -> int:
     """The most bytes this process has held, or holds now where the system does not say."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage counts what the process that started this one held
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
     try:
         import resource
     except ImportError:
