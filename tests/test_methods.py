@@ -144,6 +144,22 @@ def test_linear_probe_masked_leaves_old_rows_and_full_moves_them():
         assert parameter_count(states[1]) == 4 * 16 + 1
 
 
+def test_tosca_masked_learns_the_rows_of_the_tasks_classes_alone():
+    """A class that comes back takes its older row along: the best of both speaks for it, so both can have a gradient."""
+    source = table(classes=6)
+    s = stream([(0, 1), (2, 3), (4, 5), (0, 5)], source)
+    for loss, still in (("masked", True), ("full", False)):
+        method = Tosca(source.vit, loss=loss, epochs=2)
+        states = {}
+        list(run(s, method, save=lambda t, state, a, kept=states: kept.update({t: dict(state)})))
+        for row in ("head.000.rows", "head.001.rows"):
+            assert torch.equal(states[1][row], states[2][row]) == still
+        assert torch.equal(states[2]["head.001.rows"], states[3]["head.001.rows"]) == still
+        assert not torch.equal(states[2]["head.000.rows"], states[3]["head.000.rows"])
+    assert method._learning(method.head, (4,)) == [0, 1, 2, 3]
+    assert Tosca(source.vit, loss="masked")._learning(method.head, (5,)) == [2, 3]
+
+
 @pytest.mark.parametrize(("blocks", "first"), [(1, 2), (2, 1), (3, 0), (24, 0)])
 def test_finetune_blocks_reads_at_its_first_block_and_starts_frozen(blocks, first):
     vit = random_vit()

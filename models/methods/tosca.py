@@ -117,7 +117,8 @@ class Tosca:
         self.width, self.device, self.rank = vit.width, vit.device, max(1, vit.width // reduction)
         self.sparsity, self.l1, self.router = sparsity, l1, router
         self.apply, self.names = partial(LUCA_PARTS[parts], placement=placement), PART_NAMES[parts]
-        self.new_rows, self.loss, self.init = NEW_ROWS[rows], CROSS_ENTROPY[loss], init
+        self.new_rows, self.init = NEW_ROWS[rows], init
+        self.loss, self.all_classes = CROSS_ENTROPY[loss], loss == "full"
         self.descent = {"epochs": epochs, "batch": batch, "lr": lr, "schedule": schedule}
         self.modules: tuple[Params, ...] = ()
         self.head, self.scale = Head(), torch.tensor(scale, device=self.device)
@@ -129,9 +130,12 @@ class Tosca:
         fresh = new_luca(self.width, self.rank, rng, init)
         module = {k: fresh[k].to(self.device) for k in self.names}
         head = self.head.grown(self.new_rows(z, y, task.classes, rng), task.classes)
-        # One tensor for all tasks, or each step would cost more for each task behind it. A copy: the optimiser writes in place.
-        whole = Head((torch.cat(head.rows),), (head.row_class,))
-        head = head.with_rows(whole.rows[0].split([len(rows) for rows in head.rows]))  # views
+        # One tensor for all rows that learn, or each step would cost more for each task behind it. A copy: the optimiser
+        # writes in place.
+        parts = self._learning(head, task.classes)
+        whole = Head((torch.cat([head.rows[t] for t in parts]),), (torch.cat([head.classes[t] for t in parts]),))
+        views = dict(zip(parts, whole.rows[0].split([len(head.rows[t]) for t in parts]), strict=True))
+        head = head.with_rows([views.get(t, rows) for t, rows in enumerate(head.rows)])
         scale = self.scale.clone()
 
         def loss(b: Batch) -> Tensor:
@@ -147,6 +151,11 @@ class Tosca:
         self.modules, self.head, self.scale = (*self.modules, module), head.settled(self.head), scale
         self._making = None
         yield Log(measures={"zeros": zeros(module), "displacement": displacement(u, z)})
+
+    def _learning(self, head: Head, classes: Sequence[int]) -> list[int]:
+        """Tasks whose head rows can have a gradient: with the masked loss only those that share a class with this one."""
+        own = torch.tensor(classes, device=self.device)
+        return [t for t, ids in enumerate(head.classes) if self.all_classes or bool(torch.isin(ids, own).any())]
 
     def predict(self, batch: Batch) -> Prediction:
         u = self.apply(batch.cls, stack(self.modules))  # (T, B, D)
