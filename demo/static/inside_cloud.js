@@ -36,7 +36,7 @@ function drawChoice(where, perplexity) {
   const pick = name => value => { chosen[name] = value; changed(); }, {data} = view, ready = data.perplexities.filter(one => data[where].tsne[one]);
   return [data.after ? segmented(t('inside.where'), [['before', t('inside.before')], ['after', t('inside.after')]], where, pick('where'), 'where') : null,
     segmented(t('inside.how'), [['tsne', t('inside.tsne')], ['pca', t('inside.pca')]], chosen.how, pick('how'), 'how'),
-    chosen.how !== 'tsne' ? null : ready.length > 1 ? h('span.labelled', {}, h('span.sub', {}, term('perplexity', t('inside.perplexity'))), segmented(t('inside.perplexity'), ready.map(one => [one, String(one)]), Number(perplexity), pick('perplexity'), 'perplexity')) : data.pending ? h('span.sub', {}, t('inside.perplexity_wait')) : null];
+    chosen.how !== 'tsne' ? null : ready.length > 1 ? h('span.labelled', {}, h('span.sub', {}, term('perplexity', t('inside.perplexity'))), segmented(t('inside.perplexity'), ready.map(one => [one, used(one, where)]), Number(perplexity), pick('perplexity'), 'perplexity')) : data.pending ? h('span.sub', {}, t('inside.perplexity_wait')) : null];
 }
 
 /** The positions to draw: those of this moment where there are some. */
@@ -46,9 +46,15 @@ function layout(where, perplexity) {
   return {places, keys: all.keys ? chosen.how === 'pca' ? all.keys.pca : all.keys.tsne[perplexity] ?? [] : []};
 }
 
+/** A perplexity as it is used: few photos have too few neighbours for a large one. */
+function used(perplexity, where) {
+  const {data} = view, most = Math.max(1, (data.points.length + (data[where].keys?.pca.length ?? 0) - 1) / 3);
+  return perplexity > most ? most.toFixed(1) : String(perplexity);
+}
+
 function honesty(where, perplexity) {
-  const {data} = view, moving = data[where].frames && (chosen.how === 'pca' || perplexity === data.perplexity), most = (data.points.length + (data[where].keys?.pca.length ?? 0) - 1) / 3;
-  const said = [chosen.how === 'tsne' ? ['inside.honest_tsne', {perplexity: Math.min(perplexity, Math.max(1, most)).toFixed(perplexity > most ? 1 : 0), seed: data.seed}] : ['inside.honest_pca'], [where === 'before' ? 'inside.honest_frozen' : moving ? 'inside.honest_frames' : 'inside.honest_still'],
+  const {data} = view, moving = data[where].frames && (chosen.how === 'pca' || perplexity === data.perplexity);
+  const said = [chosen.how === 'tsne' ? ['inside.honest_tsne', {perplexity: used(perplexity, where), seed: data.seed}] : ['inside.honest_pca'], [where === 'before' ? 'inside.honest_frozen' : moving ? 'inside.honest_frames' : 'inside.honest_still'],
     data[where].keys ? [data.pool ? 'inside.pool_note' : 'inside.keys_note'] : null, data.after ? null : ['inside.no_modules']].filter(Boolean);
   return said.map(([key, values], at) => [at ? t('say.gap') : '', explained(key, values)]);
 }

@@ -56,7 +56,7 @@ function paint(canvas, brush, plot, {places, points, states, keys, ring, now}) {
     if (state !== 'unseen') { brush.lineWidth = state === 'wrong' ? 1.7 : 1; brush.strokeStyle = colour(state === 'wrong' ? 'ink-3' : 'dot-line'); brush.stroke(); }
   });
   brush.globalAlpha = 1;
-  names(brush, points, spots, now, colour, wide);
+  names(brush, points, spots, now, colour, wide, high);
   keys.forEach((key, one) => { const [x, y] = put(key); trace(brush, x, y, 13, 0); brush.fillStyle = colour('card'); brush.fill(); brush.lineWidth = 3; brush.strokeStyle = colour(ring(one)); brush.stroke(); write(brush, String(one + 1), x, y + 5, '700 14px', colour('ink'), null); });
   return spots;
 }
@@ -84,16 +84,37 @@ function write(brush, text, x, y, font, fill, halo) {
   brush.fillText(text, x, y);
 }
 
-/** The name of each class learnt by now, above the middle of its photos, the tightest first; one that would cover another is left to the pointer. */
-function names(brush, points, spots, now, colour, wide) {
-  const groups = new Map(), middle = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)], placed = [];
+/** The name of each class learnt by now, beside its photos where it covers the fewest marks, the tightest class first; one that would cover another name is left to the pointer. */
+function names(brush, points, spots, now, colour, wide, high) {
+  const groups = new Map(), placed = [];
   points.forEach((point, at) => { if (point.task <= now) { const key = `${point.task} ${point.class}`, one = groups.get(key) ?? groups.set(key, {point, x: [], y: []}).get(key); one.x.push(spots[at][0]); one.y.push(spots[at][1]); } });
-  const loose = one => { const [x, y] = [middle(one.x), middle(one.y)]; return one.x.reduce((sum, each, at) => sum + Math.hypot(each - x, one.y[at] - y), 0) / one.x.length; };
   brush.font = `600 14px ${token('sans')}`;
   for (const one of [...groups.values()].sort((a, b) => loose(a) - loose(b))) {
-    const name = pretty(one.point.class), text = `${one.point.task + 1} ${name.length > 15 ? `${name.slice(0, 14)}…` : name}`, half = brush.measureText(text).width / 2 + 4, spot = {x: Math.max(half, Math.min(wide - half, middle(one.x))), y: Math.max(14, middle(one.y) - 17), half, text};
-    if (placed.some(other => Math.abs(other.y - spot.y) < 18 && Math.abs(other.x - spot.x) < other.half + spot.half)) continue;
-    placed.push(spot);
+    const name = pretty(one.point.class), text = `${one.point.task + 1} ${name.length > 15 ? `${name.slice(0, 14)}…` : name}`, half = brush.measureText(text).width / 2 + 4;
+    const room = (x, y) => x >= half && x <= wide - half && y >= 12 && y <= high - 8 && !placed.some(other => Math.abs(other.y - y) < 18 && Math.abs(other.x - x) < other.half + half);
+    let best = null, least = Infinity;
+    for (const [x, y] of beside(one, half)) {
+      if (!room(x, y)) continue;
+      let covers = 0;
+      for (const [px, py] of spots) if (Math.abs(px - x) < half + 3 && Math.abs(py - y + 5) < 12) covers++;
+      if (covers < least) { least = covers; best = [x, y]; }
+      if (!covers) break;
+    }
+    if (best) placed.push({x: best[0], y: best[1], half, text});
   }
   for (const {x, y, text} of placed) write(brush, text, x, y, '600 14px', colour('ink'), colour('card'));
+}
+
+const middle = list => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+
+/** How far the points of a class lie from their middle, on average. */
+function loose(one) {
+  const [x, y] = [middle(one.x), middle(one.y)];
+  return one.x.reduce((sum, each, at) => sum + Math.hypot(each - x, one.y[at] - y), 0) / one.x.length;
+}
+
+/** Places for the middle of a name's base line, the best liked first: over and under the class's middle, over, under and beside all of it. */
+function beside(one, half) {
+  const [x, y] = [middle(one.x), middle(one.y)], by = {over: Math.min(...one.y), under: Math.max(...one.y), left: Math.min(...one.x), right: Math.max(...one.x)};
+  return [[x, y - 13], [x, y + 22], [x, by.over - 12], [x, by.under + 21], [by.right + half + 8, y + 5], [by.left - half - 8, y + 5], [by.right + half, by.over - 8], [by.left - half, by.over - 8], [by.right + half, by.under + 18], [by.left - half, by.under + 18], [x, y - 30], [x, y + 39]];
 }
