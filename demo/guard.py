@@ -20,8 +20,9 @@ CLASS = {403: ("read_only", "phone_unknown", "class_closed", "photos_phone", "ph
 STATUS = {404: UNKNOWN, 503: AWAY, 409: ("run_finished", "run_elsewhere", "run_early", "run_begun", "guess_late"),
           413: ("upload_big",), 507: ("disk_full",), **CLASS}  # fmt: skip
 """HTTP status by code; every other problem is 400."""
-GRADIO_FILES = re.compile(r"(/gradio_api)?/(upload|file|proxy|stream|component_server|deep_link|custom_component)\b")
-"""Gradio's own ways to take and give files, which no part of our page uses: shut, since they know no project and no limit."""
+GRADIO_DOORS = re.compile(r"(/gradio_api)?/(upload|file|proxy|stream|component_server|deep_link|custom_component|login)\b")
+"""Gradio's own ways to take and give files and to log in, which no part of our page uses: shut, since they know no project and no
+limit."""
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 
 
@@ -40,7 +41,7 @@ class Guard:
             await problem_answer(Problem("other_site"), 403)(scope, receive, send)
             return
 
-        if GRADIO_FILES.match(scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))):
+        if GRADIO_DOORS.match(scope["path"].removeprefix(scope.get("root_path", "").rstrip("/"))):
             await problem_answer(Problem("file_unknown"))(scope, receive, send)
             return
 

@@ -155,6 +155,13 @@ def test_gradio_takes_no_files(web):
     assert answer.status_code in (403, 404)
 
 
+def test_gradio_parses_no_login_form(web):
+    """Its form parser once ran before anyone was asked who they are."""
+    for path in ("/login", "/login/", "/gradio_api/login"):
+        answer = web.post(path, data={"username": "a", "password": "b"})
+        assert (answer.status_code, answer.json()["problem"]["code"]) == (404, "file_unknown"), path
+
+
 def test_bodies_no_answer_could_repeat_are_refused(web, mine):
     pid = mine[0]["pid"]
     for body in (b'{"do": "rename_project", "name": "\\ud800"}',
