@@ -110,7 +110,7 @@ async function begin(ask) {
   try {
     const project = await ensureProject(), {runs} = await ask(project.id);
     runs.forEach(id => started.add(id));
-    if (!waits) { runs.forEach(id => lines.now.add(id)); clock.playing = true; picked = null; }
+    if (!waits) { runs.forEach(id => lines.now.add(id)); clock.playing = true; pick(null); }
     takeProject(await get(`projects/${project.id}`));
     await refreshRuns();
     return runs;
@@ -134,11 +134,12 @@ export async function withdraw({runs}) {
 }
 
 /** Shows a training that is under way already, though the page is still playing another one. */
-export function showTraining({runs}) { runs.forEach(one => lines.now.add(one.id)); picked = null; clock.playing = true; followRuns().catch(quiet); }
+export function showTraining({runs}) { runs.forEach(one => lines.now.add(one.id)); pick(null); clock.playing = true; followRuns().catch(quiet); }
 
-/** Shows one run everywhere, at once or as soon as the page has heard of it; what a person has picked stays until the run is gone. */
-let picked = null;
-export function show(id) { picked = id; if (store.runs.has(id)) { store.shown = id; if (isOwn(store.runs.get(id))) store.own = id; } changed(); }
+/** Shows one run everywhere, at once or as soon as the page has heard of it; what a person has picked stays, over a reload too, until the run is gone. */
+let picked = sessionStorage.getItem('fmn.shown');
+function pick(id) { picked = id; id ? sessionStorage.setItem('fmn.shown', id) : sessionStorage.removeItem('fmn.shown'); }
+export function show(id) { pick(id); if (store.runs.has(id)) { store.shown = id; if (isOwn(store.runs.get(id))) store.own = id; } changed(); }
 /** The run of Look inside: one of the project's, or a starter pack's. */
 export const shownRun = () => store.runs.get(store.shown) ?? null;
 /** The project's run on show everywhere else. */

@@ -49,6 +49,11 @@ def test_the_photo_asked_about_stays_and_is_asked_of_the_method_shown_next(looke
     tab.reads("#ask-one figcaption", "Your photo")
     page.wait_for_selector("#ask-one .bars .win")
 
+    second = page.locator("#view-inside .which [role=radio]").last.get_attribute("data-value")  # unasked, the first is shown
+    page.click(f"[data-value='{second}']:visible")
+    page.reload()
+    page.wait_for_selector(f"#view-inside [data-value='{second}'][aria-checked=true]:visible")
+
 
 PLACES = """() => {
   const box = one => one.getBoundingClientRect(), range = document.querySelector('#view-inside .stick input');
