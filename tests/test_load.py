@@ -13,7 +13,7 @@ import photos_made as made
 import psutil
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 ROOT = Path(__file__).resolve().parent.parent
 
 VIEWERS, EVERY, WATCHED = 30, 0.3, 10.0

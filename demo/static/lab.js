@@ -2,10 +2,10 @@
 import {mountCompare} from './compare.js';
 import {openIntoData} from './compare_share.js';
 import {mountData} from './data.js';
-import {useGlyphs} from './dom.js';
+import {h, useGlyphs} from './dom.js';
 import {mountForget} from './forget.js';
 import {mountHeader} from './header.js';
-import {loadWords} from './i18n.js';
+import {loadWords, t} from './i18n.js';
 import {startLessons} from './lessons.js';
 import {changed, start} from './store.js';
 import {startTabs} from './tabs.js';
@@ -15,7 +15,7 @@ import {redrawWhenSeen} from './charts.js';
 
 const views = {header: mountHeader, forget: mountForget, data: mountData, train: mountTrain, compare: mountCompare,
   inside: whenSeen(async () => (await import('./inside.js')).mountInside), plasticity: whenSeen(async () => (await import('./plasticity.js')).mountPlasticity)};
-const mounted = new Set();
+const UNTITLED = new Set(['data', 'train', 'inside', 'compare']), mounted = new Set();
 let tabsStarted = false;
 
 await loadWords();
@@ -31,6 +31,7 @@ window.Lab = {
     mounted.add(root);
     if (given?.glyphs) useGlyphs(given);
     views[name](root);
+    if (UNTITLED.has(name)) root.before(h('h1.hidden', {}, t(`tab.${name}`)));  // for those who hear the page
     openIntoData();
     redrawWhenSeen(root);
     if (!tabsStarted && document.querySelector('#story [role=tab]')) { tabsStarted = true; setTimeout(() => { startTabs(); startLessons(); }, 0); }

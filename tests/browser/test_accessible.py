@@ -6,6 +6,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TABS = ("forget", "data", "train", "inside", "compare", "plasticity")
 IDLE = "document.querySelectorAll('#lane-finetune .memo').length === 4"
 ENDED = "document.querySelector('.forget')?.dataset.state === 'ended'"
+ONE_TITLE = "[...document.querySelectorAll('h1')].filter(one => one.offsetParent).length === 1"
 THEMES = ("light", "dark")
 
 
@@ -22,6 +23,7 @@ def test_tabs_with_nothing_on_them_yet(lab, opened):
     for name in TABS:
         tab.go(name)
         found[name] = tab.barriers()
+        tab.sees(ONE_TITLE)
     assert {name: places for name, places in found.items() if places} == {}
 
 

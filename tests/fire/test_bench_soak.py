@@ -7,6 +7,7 @@ from forget_me_not.demo.soak import fire
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_few_seconds_under_fire(tmp_path, capsys):
     assert main(["bench", "soak", "--minutes", "0.001", "--seed", "3", "--home", str(tmp_path)]) == 0
     *shots, summary = capsys.readouterr().out.splitlines()

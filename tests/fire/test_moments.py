@@ -6,7 +6,7 @@ from forget_me_not.demo.soak.damage import CACHE, RUNS
 from forget_me_not.demo.soak.fire import Range
 from forget_me_not.demo.soak.moments import MOMENTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from forget_me_not.demo.soak import fuse
 from forget_me_not.demo.soak.lab import Lab, until
 from forget_me_not.demo.soak.mount import small_disk
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 LONG = {"tosca": {"epochs": 15, "batch": 2}}
 
 

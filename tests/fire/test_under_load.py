@@ -6,7 +6,7 @@ import pytest
 
 from forget_me_not.demo.soak.load import load
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 def slack():
