@@ -52,6 +52,12 @@ function drawCurve(box, method, height) {
   fill(box, [width, method, run.pack, run.seed, marks.length, marks.at(-1) ?? null, Math.ceil(run.position - 1e-6), guessed ? run.guess : null], () => {
     const small = wall ? 22 : 14, left = wall ? 84 : 54, right = 14, top = 12, bar = wall ? 44 : 28, bottom = height - bar - 8;
     const x = at => left + (width - left - right) * at / total, y = value => bottom - (bottom - top) * value, words = width > (wall ? 800 : 430);
+    /** Above or below the mark of the guess, where the words are farther from the curve. */
+    const clear = () => {
+      const spot = y(run.guess / run.memory.length), near = marks.filter(mark => x(mark.at) > width - 14 * small).map(mark => y(share(mark)));
+      const sides = [Math.max(top + small, spot - 12), Math.min(bottom - 6, spot + small + 10)], [over, under] = sides.map(side => Math.min(...near.map(each => Math.abs(each - side + small / 3))));
+      return sides[under > over ? 1 : 0];
+    };
     const picture = svg('svg', {class: 'curve', width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true'});
     for (const value of [0, .5, 1]) picture.append(svg('line', {class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value)}), svg('text', {x: left - 10, y: y(value) + small * .35, 'text-anchor': 'end', class: 'tick'}, percent(value)));
     tasks().forEach((one, at) => {
@@ -64,7 +70,7 @@ function drawCurve(box, method, height) {
       const points = marks.map(mark => `${x(mark.at).toFixed(1)},${y(share(mark)).toFixed(1)}`), end = marks.at(-1);
       picture.append(svg('polygon', {class: 'area', points: [`${x(marks[0].at)},${bottom}`, ...points, `${x(end.at)},${bottom}`].join(' ')}), svg('polyline', {class: `curveline ${method}`, points: points.join(' ')}), tip(method, x(end.at), y(share(end))));
     }
-    if (guessed) picture.append(svg('circle', {class: 'guessed', cx: x(total), cy: y(run.guess / run.memory.length), r: wall ? 8 : 5.5}), svg('text', {class: 'guessword', x: x(total) - 12, y: Math.max(top + small, y(run.guess / run.memory.length) - 12), 'text-anchor': 'end'}, t('forget.your_guess', {n: run.guess, of: run.memory.length})));
+    if (guessed) picture.append(svg('circle', {class: 'guessed', cx: x(total), cy: y(run.guess / run.memory.length), r: wall ? 8 : 5.5}), svg('text', {class: 'guessword', x: x(total) - 12, y: clear(), 'text-anchor': 'end'}, t('forget.your_guess', {n: run.guess, of: run.memory.length})));
     return picture;
   });
 }

@@ -68,7 +68,7 @@ function drawStrip(strip, run, runs) {
 
 function sentence(run, mode, done) {
   const method = labelOf(run), task = done + 1, now = run.tasks?.[done], name = isNamed(now) ? now.name : contents(now, 2);
-  if (mode === 'queued' && run.wait > 0) return rich('strip.queued_in', {method, place: Math.max(1, run.place), time: time(run.wait)});
+  if (mode === 'queued' && run.place > 0 && run.wait > 0) return rich('strip.queued_in', {method, place: run.place, time: time(run.wait)});
   if (mode === 'queued') return run.place > 1 ? rich('strip.queued', {method, place: run.place}) : rich('strip.next', {method});
   if (mode === 'failed') return rich('strip.failed', {method});
   if (mode === 'stopped') return rich('strip.stopped', {method, done: count('plan.tasks', done)});
