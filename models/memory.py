@@ -18,7 +18,7 @@ SHARPNESS = 20.0
 def task_key(z: Tensor) -> Tensor:
     """(D,) the key whose mean cosine with features z (N, D) is largest: normalise(mean z/|z|).
 
-    It is where SGD on the pull loss -mean cos(k, z) of L2P, DualPrompt and Soft-TF ends.
+    It is where SGD on the pull loss -mean cos(k, z) of DualPrompt and Soft-TF ends, and that of L2P for a pool of one key.
     """
     return F.normalize(F.normalize(z, dim=-1).mean(0), dim=-1)
 

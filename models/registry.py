@@ -65,8 +65,8 @@ class Card:
     """What is known of a method: names, family, paper, deviations, settings, and the class that learns.
 
     parameters: formula of trained numbers a task, for people; sees: "task", or "all so far" for the joint bound.
-    presets: name -> settings; identity: the method changes nothing before it has learnt. batch_vote: its published code lets a
-    batch of test photos choose one module together, which Look inside then shows beside the honest way.
+    presets: name -> settings; identity: at its defaults the method changes nothing before it has learnt. batch_vote:
+    its published code lets a batch of test photos choose one module together, which Look inside shows beside the honest way.
     """
 
     name: str

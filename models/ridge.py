@@ -23,10 +23,12 @@ FIT_SHARE = 0.8
 """Share of a task's photos that fits, the rest judges lambda (RanPAC's code)."""
 CHOOSING = 1000
 """Rows that choose lambda at most: the eigendecomposition of their kernel stays below two seconds."""
+ROOM = CHOOSING // 5
+"""Photos of a large task that are enough to choose lambda."""
 _RELATIVE_FLOOR = 1e-12
 
 Root = tuple[Tensor, Tensor]
-"""Rows and targets of one task."""
+"""Rows and targets of one task, or of several."""
 Working = Generator[None, None, Tensor]
 """Yields None at least every two seconds, returns the result."""
 
@@ -92,11 +94,12 @@ def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator,
     """The lambda of PENALTIES with the least squared error on a fifth of h (n, M), y (n, C), fitted on the rest and `before`.
 
     before: the roots of older tasks. Exact for all 17 from one eigendecomposition of the fitted rows'
-    kernel K = V diag(e) V^T: predictions are H_2 H_1^T V diag(1 / (e + lambda)) V^T Y_1. None below two photos, and where
-    the roots alone are as many as CHOOSING: the best lambda hardly moves with their number, so an older one will do.
+    kernel K = V diag(e) V^T: predictions are H_2 H_1^T V diag(1 / (e + lambda)) V^T Y_1. At most CHOOSING rows take part, of h
+    as many as there is room for. None below two photos, and where the roots leave too little of that room for what is new: a
+    few photos would choose badly, and the best lambda hardly moves with the number of roots, so an older one will do.
     """
     room = CHOOSING - sum(len(rows) for rows, _ in before)
-    if min(len(h), room) < 2:
+    if len(h) < 2 or room < min(len(h), ROOM):
         return None
     order = torch.randperm(len(h), generator=rng)[:room]
     h, y = h.cpu().double()[order], y.cpu().double()[order]
@@ -109,6 +112,13 @@ def held_out_penalty(h: Tensor, y: Tensor, rng: torch.Generator,
     seen, wanted = h[fit:] @ x.T @ v, v.T @ t  # (m, k), (k, C)
     errors = torch.stack([((seen / (e.clamp(min=0) + p)) @ wanted - y[fit:]).square().mean() for p in PENALTIES])
     return PENALTIES[int(errors.nan_to_num(nan=float("inf")).argmin())]
+
+
+def merged(roots: tuple[Root, ...]) -> Generator[None, None, tuple[Root, ...]]:
+    """The same roots, or one of all sums where their rows have become more than M."""
+    if sum(len(rows) for rows, _ in roots) <= roots[0][0].shape[1]:
+        return roots
+    return ((yield from square_root(*stacked(roots))),)
 
 
 def stacked(roots: Sequence[Root]) -> Root:

@@ -16,7 +16,7 @@ from torch import Tensor
 from forget_me_not.models.events import Evaluated
 
 PUBLISHED_BATCH = 25
-"""Photos that share one route in `vote`: the papers' loaders use 48 to 128, our test sets are smaller."""
+"""Photos that share one route in `vote`: public loaders use 16 to 128, our test sets are small."""
 
 
 def normalised_entropy(logits: Tensor) -> Tensor:

@@ -112,6 +112,13 @@ def test_without_merging_the_adapter_moves_on():
     assert not torch.allclose(method.edits[0].values["002.up"], method.edits[1].values["002.up"], atol=1e-6)
 
 
+def test_a_first_task_of_one_class_holds_no_later_adapter_back():
+    """Its adapter is the identity, untrained: merged with it, the next would be pulled back to the identity at every step."""
+    free, bound = (learnt("mos", [(0,), (1, 2, 3)], merging=merging)[0].edits[1].values for merging in (0.0, 0.9))
+    assert all(torch.equal(free[name], bound[name]) for name in free)
+    assert free["002.up"].abs().max() > 0
+
+
 def test_asking_changes_nothing():
     method, bench = learnt("mos", [(0, 1), (2, 3), (4, 5)])
     before = {k: v.clone() for k, v in method.state_dict().items()}

@@ -105,6 +105,16 @@ def test_dualprompt_published_depends_on_the_batch():
     assert changed["published"] > 1e-3
 
 
+def test_layout_published_never_splits_a_pair():
+    """An odd batch has a middle photo whose keys and values are halves that no training batch put together."""
+    for place in ("last four", "first blocks"):
+        method = DualPrompt(ground(((0, 1),), patch=16, layer_scale=1.0).vit, layout="published", place=place)
+        for tasks in range(30):
+            method.prompts = ({},) * tasks
+            assert method.portion >= 2
+            assert method.portion % 2 == 0
+
+
 def test_the_mix_up_spares_the_prompts_all_tasks_share():
     """Public code picks shared prompts by an index a photo, which needs no reshape: before the task prompts nothing differs."""
     vit = random_vit(depth=3, width=16, heads=2)

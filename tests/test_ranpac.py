@@ -130,6 +130,26 @@ def test_one_photo_or_too_many_choose_no_penalty(rng):
     assert result(ridge.held_out_penalty(one.repeat(9, 1), y.repeat(9, 1), rng, [many])) is None
 
 
+@pytest.mark.parametrize(("rows", "chosen"), [(ridge.CHOOSING - ridge.ROOM, True), (ridge.CHOOSING - ridge.ROOM + 1, False)])
+def test_a_large_task_needs_room_to_choose_a_penalty_and_a_small_one_for_itself(rng, rows, chosen):
+    before = [(normal(rng, rows, 4), torch.zeros(rows, 1))]
+    for photos, found in ((ridge.ROOM + 1, chosen), (ridge.ROOM, chosen), (9, True)):
+        y = ridge.one_hot(torch.zeros(photos).long(), 1)
+        assert (result(ridge.held_out_penalty(normal(rng, photos, 4), y, rng, before)) is not None) == found
+
+
+def test_more_rows_than_features_become_one_root_of_the_same_sums(rng):
+    roots = tuple(result(ridge.square_root(normal(rng, 30, 40), ridge.one_hot(torch.arange(30) % c, c))) for c in (2, 4))
+    alone = roots[:1]
+    assert result(ridge.merged(alone)) is alone
+    ((rows, targets),) = result(ridge.merged(roots))
+    every, wanted = (part.double() for part in ridge.stacked(roots))
+    assert rows.shape == (40, 40)
+    assert targets.shape == (40, 4)
+    torch.testing.assert_close(rows.double().T @ rows.double(), every.T @ every, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(rows.double().T @ targets.double(), every.T @ wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_after_all_tasks_it_is_one_ridge_regression(rng):
     method, built, _ = learnt(*clouds(rng), penalty="fixed", strength=3.0)
     z = torch.cat([t.task.train.cls() for t in built.tasks])

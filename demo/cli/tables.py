@@ -26,7 +26,7 @@ SHARES = {
     "accuracy_right": ("  accuracy then", "answers of the right module"),
     "accuracy_wrong": ("  accuracy otherwise", "answers of a wrong module"),
     "oracle_accuracy": ("oracle", "if the task were told: no result, a view"),
-    "batch_vote_accuracy": ("batch vote, sorted", "as published code tests: the batch gives the task away"),
+    "batch_vote_accuracy": ("batch vote, sorted", "one module for a whole sorted batch, which gives the task away"),
     "zeros": ("zeros", "weights of a module that are exactly zero"),
 }
 

@@ -25,6 +25,7 @@ from forget_me_not.models.registry import register
         "Default: the last three blocks; paper: all of them, 20 epochs.",
         "A cosine head with its rows at class means and sharpness 10 at first, learnt with all classes seen; EASE's heads start "
         "drawn, at sharpness 1, and see the classes of their task alone.",
+        "A class that comes back (a new domain) has a head row a task, and the best of them counts.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 48, "lr": 0.025}},

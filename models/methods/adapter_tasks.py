@@ -23,8 +23,10 @@ from forget_me_not.models.registry import register
     deviations=(
         "One view of every training photo instead of random crops; no weight decay.",
         "Default: the last three blocks; paper: all of them, 20 epochs.",
+        "Soft-TF compares with another adapter (inside the MLP), which its public code never trains.",
         "A cosine head of fixed sharpness with its rows at class means at first, learnt against all classes seen; EASE's heads "
         "start drawn and see the classes of their task alone.",
+        "A class that comes back (a new domain) has a head row a task, and the best of them counts.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,

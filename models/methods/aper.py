@@ -1,7 +1,8 @@
 """APER with adapters: adapts to the first task alone, then prototypes of the frozen and the adapted feature side by side.
 
 Zhou, Cai, Ye, Zhan, Liu, "Revisiting Class-Incremental Learning with Pre-Trained Models: Generalizability and Adaptivity
-Are All You Need", IJCV 2024, arXiv:2303.07338 (there also ADAM). Rank, rate and epochs: PILOT's CIFAR-100 configuration.
+Are All You Need", IJCV 2024, arXiv:2303.07338 (there also ADAM). Rank and epochs, in preset paper also rate and
+batch: PILOT's CIFAR-100 configuration.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from forget_me_not.models.registry import Slider, register
         "The head of the first task starts at sharpness 10, not 1, with which a few photos hardly move an adapter.",
         "Default: the last three blocks, batch 16 and rate 0.1; preset paper: all blocks, batch 48 and the published 0.01, at "
         "which the few photos of a first task move the feature by 2 % and every answer stays SimpleCIL's.",
+        "A class that comes back (a new domain) has a mean a task, and the best of them counts.",
         "Where the first task has one class there is nothing to tell apart: it stays at the frozen feature (SimpleCIL).",
     ),
     identity=True,

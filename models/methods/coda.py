@@ -54,10 +54,11 @@ def overlap(rows: Tensor) -> Tensor:
     family="Prompts",
     line="Each photo blends its own hint out of many; new tasks bring new ingredients.",
     paper="arXiv:2211.13218",
-    stores="New components of every task, frozen afterwards, and one head row a class",
+    stores="New components of every task, frozen afterwards, and one head row a class and task",
     parameters="K (P + 2) d a block (four or five blocks) for K components of length P, d a class",
     deviations=(
-        "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper: in the first five.",
+        "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper, with "
+        "the numbers for CIFAR-100: in the first five.",
         "A fixed number of components a task, as many tasks as come; public code divides 100 by a number of tasks known before.",
         "New components change every photo's mixture, so later tasks change the answers about earlier ones, as in the paper.",
         "Components start orthogonal to older ones while the feature has room for it (public code: always); no penalty keeps "
@@ -65,6 +66,7 @@ def overlap(rows: Tensor) -> Tensor:
         "A cosine head of fixed sharpness, its rows at class means at first (preset paper: drawn), instead of a linear one.",
         "Batch 16 instead of 128; the rate falls along half a cosine step by step (public code: a quarter, epoch by epoch).",
         "One view of every training photo instead of random crops.",
+        "A class that comes back gets a second head row and the better of both counts; public code trains the one row on.",
         "A task of one class has no masked cross-entropy to learn from: its prompts stay as they began and its row at the class "
         "mean (preset paper: as drawn).",
     ),

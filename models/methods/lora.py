@@ -26,6 +26,7 @@ from forget_me_not.models.registry import register
         "A cosine head with its rows at class means at first, learnt with all classes seen; public Soft-TF has a linear head and "
         "looks at the task's classes alone.",
         "Default: the last three blocks, as in Soft-TF's comparison, and 10 passes; preset paper: all blocks, 20 passes.",
+        "A class that comes back (a new domain) has a head row a task, and the best of them counts.",
     ),
     identity=True,
     presets={"demo": {}, "paper": {"blocks": 24, "epochs": 20, "batch": 24}},

@@ -26,6 +26,7 @@ from forget_me_not.models.registry import register
         "A cosine head with its rows at class means at first, learnt with all classes seen; public Soft-TF has a linear head and "
         "looks at the task's classes alone.",
         "Default: the last three blocks, as in Soft-TF's comparison; preset paper: all blocks, as in LoRA's paper.",
+        "A class that comes back (a new domain) has a head row a task, and the best of them counts.",
         "With the masked loss a task of one class has nothing to learn from: its part stays the identity.",
     ),
     identity=True,

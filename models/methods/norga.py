@@ -31,18 +31,21 @@ RIDGE = 0.3
     family="Prompts",
     line="Hints for each task, turned up or down for every photo by a learnt gate.",
     paper="arXiv:2405.14124",
-    stores="Prompts, one key, prototypes and head rows for every task; two gate numbers a block; second moments of features",
+    stores="Prompts, one key, prototypes, feature sums and head rows for every task; two gate numbers a block; second moments of "
+    "features",
     parameters="2 P d a block of a task's prompts (four or five blocks), d a key, d a class; 2 numbers a block once",
     deviations=(
         "The rest of the HiDe pipeline is left out: no contrastive loss, no mixing with older prompts, no classifier alignment.",
         "The task head is ridge regression on frozen features in closed form; the paper trains a small network and aligns it.",
         "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper: in the first five.",
         "Every photo gets its own keys and values; public code mixes them up between photos.",
-        "The two numbers of a block's gate learn in the first task and are then frozen, as in public code.",
+        "The two numbers of a block's gate learn in the first task and are then frozen, as in public code; one class teaches "
+        "them nothing.",
         "A cosine head of fixed sharpness, its rows at class means at first (preset paper: drawn), instead of a linear one.",
         "Prompts and head learn at one constant rate, in batches of 16; in public code it falls in steps, the head's is a tenth "
-        "of it, and batches are of 128.",
+        "of it, and batches are of 128 (preset paper, with the numbers for CIFAR-100: its rate scaled to batches of 16).",
         "One view of every training photo instead of random crops.",
+        "A class that comes back gets a second head row and the better of both counts; public code trains the one row on.",
         "A task of one class has no masked cross-entropy to learn from: its prompts stay as they began and its row at the class "
         "mean (preset paper: as drawn).",
     ),

@@ -44,20 +44,22 @@ PENALTY: dict[str, Choice] = {
     "ranpac",
     title="RanPAC",
     family="Prototypes",
-    line="Thousands of random features and one exact solve. Order does not matter.",
+    line="Thousands of random features and one exact solve. The sums do not depend on the order.",
     paper="arXiv:2307.02251",
-    stores="Sums over photos of random features (as their square root) and of their classes; with phase 1 also an adapter",
+    stores="The random matrix; sums over photos of random features (as their square root) and of their classes; with phase 1 an "
+    "adapter",
     parameters="M a class; with phase 1 also 2 d r + r + d a block, once",
     deviations=(
         "M is 4000, not 10,000: a laptop solves it in a second and the accuracy is the same on small streams.",
         "Phase 1 is an adapter only (the paper picks adapter, SSF or prompts by data set) and is off by default. Where it is on: "
         "the last three blocks (preset paper: all), rate 0.1 (preset paper: the published 0.01, which hardly moves the feature "
         "with few photos), no weight decay, a rate that falls step by step, and a head that starts at sharpness 10, not 1.",
-        "lambda is judged with all sums so far, until they are 1000 rows, and then kept; the published rule (preset paper) fits "
-        "the newest task alone, here at most 1000 photos of it, and often picks one far too small.",
+        "lambda is judged with all sums so far, until they leave less room than 200 of 1000 rows, and then kept; the published "
+        "rule (preset paper) fits the newest task alone, here at most 1000 photos of it, and often picks one far too small.",
         "Statistics are kept as a square root of the Gram matrix: the same numbers, fewer bytes while photos are fewer than M.",
         "One view of every training photo instead of random crops.",
         "Order and split do not matter to the sums; lambda, chosen on the newest photos, and phase 1 do depend on them.",
+        "Where the first task has one class phase 1 learns nothing, and the feature stays the frozen one.",
         "A class that comes back (a new domain) adds to the sums of that class; it needs no second row.",
     ),
     presets={
@@ -119,7 +121,7 @@ class RanPAC:
         y = ridge.one_hot(task.train.labels, classes)
         found = yield from self.choose(h, y, self.roots, rng)
         strength = self.strength if found is None else found
-        roots = (*self.roots, (yield from ridge.square_root(h, y)))
+        roots = yield from ridge.merged((*self.roots, (yield from ridge.square_root(h, y))))
         weight = yield from ridge.solve(*ridge.stacked(roots), strength)
         self.projection, self.edit, self.roots, self.strength = projection, edit, roots, strength
         self.weight = weight.float().to(self.device)

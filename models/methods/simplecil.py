@@ -28,7 +28,7 @@ from forget_me_not.models.registry import register
     deviations=("A class that comes back in a later task (a new domain) gets a second prototype; the better one counts.",),
 )
 class SimpleCIL:
-    """Class means; the result depends on neither the order of the classes nor their split into tasks."""
+    """Class means. While no class comes back, neither the order of the classes nor their split into tasks matters."""
 
     def __init__(self, vit: FrozenViT):
         self.reads, self.device, self.head = Reads(), vit.device, Head()

@@ -40,18 +40,22 @@ G_BLOCKS = 2
     deviations=(
         "Default: masks on the last block alone, no prompts, so that everything below is encoded once; the paper masks the "
         "last three blocks beside shared and task prompts.",
-        "Chosen per photo; public code lets a batch of 24 photos of one task vote. That figure is shown as 'batch vote'.",
+        "Chosen per photo; public code lets a batch of 24 photos of one task vote. 'Batch vote' is close to that figure: its "
+        "batches of 25 photos sorted by class may hold two tasks.",
         "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness, its rows at class "
         "means at first (preset paper: drawn), instead of a linear one.",
         "Masks start at exactly 1 (public code: 0.99 to 1), attention only as in the paper (public code masks the MLP too); "
         "biases are not masked (public code multiplies them by memory it never set).",
-        "Default: batch 16 and no clipping; preset paper: batch 24, clipped at norm 1.",
+        "Default: batch 16 and no clipping; preset paper, with the numbers for CIFAR-100: batch 24, clipped at norm 1.",
+        "Every photo gets its own keys and values of the prompts; public code takes a batch's halves for them (see DualPrompt).",
         "One view of every training photo instead of random crops.",
-        "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean "
-        "(preset paper: as drawn).",
+        "A class that comes back gets a second head row and the better of both counts; public code trains the one row on.",
+        "A task of one class has no masked cross-entropy to learn from: its masks stay at 1, its prompts as they began and its "
+        "row at the class mean (preset paper: as drawn); shared prompts of such a first task stay as drawn.",
         "Shared prompts learnt in every task change the answers about old tasks; learnt in the first task and then frozen "
         "they do not, and what lies below the masks is encoded once again through them.",
-        "Gradient id looks at two classes at least, per photo, with no prompts of other tasks mixed in.",
+        "Gradient id looks at a share of the classes seen so far, two at least, per photo, with no prompts of other tasks mixed "
+        "in.",
         "Only classes seen so far can be answered; in public code the drawn rows of later ones compete.",
     ),
     identity=True,

@@ -30,8 +30,10 @@ from forget_me_not.models.routing import pick
         "A class scores the product of its posterior among frozen prototypes (cosine x 20) and in its own task's module; "
         "no module is chosen before both are heard. The module shown is that of the best class.",
         "No prompts; masks on the last three blocks (the paper's best place). Masks, head and training are otherwise those of "
-        "Soft-TF's default: from exactly 1, a cosine head of fixed sharpness, batch 16 without clipping.",
+        "Soft-TF's default: from exactly 1, a cosine head of fixed sharpness, rows at class means, batch 16 without clipping "
+        "(preset paper, with the numbers for CIFAR-100: batch 24, clipped at norm 1).",
         "One view of every training photo instead of random crops.",
+        "A class that comes back gets a second head row and the better of both counts; public code trains the one row on.",
         "A task of one class has no masked cross-entropy to learn from: its masks stay at 1 and its row at the class mean.",
     ),
     identity=True,

@@ -57,6 +57,8 @@ L1_STEP: dict[str, Callable[[Params, float], None]] = {"proximal": soft_threshol
     parameters="4 d r + r + 3 d a module (149,808 at d = 768, r = 48), d a class, 1 scale",
     deviations=(
         "One view of every training photo (the test transform) instead of random crops.",
+        "LuCA as in public code, LN(z + a) with biases; the paper writes z + a without (placement 'paper').",
+        "A class that comes back (a new domain) has a head row a task, and the best of them counts; public code overwrites it.",
         "Ablations as the public code has them: the adapter alone is LN(a) with no residual, parallel is z * gate(z) + LN(a).",
         "Chosen per photo; public code chooses once for a whole test batch. That figure is shown as 'batch vote'.",
         "New head rows start at class means; public code starts them at zero, which freezes them in a chance direction.",
