@@ -250,6 +250,14 @@ def test_a_phone_never_scrolls_sideways(lab, opened, four):
     for name in ("train", "data", "inside"):
         tab.go(name)
         assert tab.page.evaluate(wide) <= 0, name
+    tab.go("train")
+    tab.page.locator(".method").first.evaluate("one => one.scrollIntoView()")
+    tab.page.wait_for_function(START_SHOWS)
+    assert tab.page.evaluate("document.querySelector('#experiments').offsetTop > document.querySelector('#start').offsetTop")
+
+
+START_SHOWS = "(({top, bottom}) => top > 0 && bottom <= innerHeight)(document.querySelector('#start').getBoundingClientRect())"
+"""Start stays in reach while one chooses."""
 
 
 def test_names_of_classes_are_text_and_nothing_else(lab, opened, made, tmp_path):
