@@ -33,8 +33,8 @@ from forget_me_not.models.routing import least_entropy, pick
     deviations=(
         "Default: prompts in the last four blocks, so that everything below is encoded once; preset paper: shared prompts in "
         "blocks 0 and 1, task prompts in blocks 2 to 4.",
-        "Chosen per photo; public code lets a test batch of one task vote. 'Batch vote' is close to that figure: its batches "
-        "of 25 photos sorted by class may hold two tasks.",
+        "Chosen per photo; public code lets a test batch of one task vote. 'Batch vote' does so with batches of 25 "
+        "photos sorted by class, which may hold two tasks.",
         "Every photo gets its own keys and values; public code takes a batch's halves for them (a reshape where a transpose "
         "was meant), kept as layout 'published', whose answers depend on the batch.",
         "A set of prompts a task, as many as come, instead of a pool of fixed size; it starts as the set before it.",

@@ -40,8 +40,8 @@ G_BLOCKS = 2
     deviations=(
         "Default: masks on the last block alone, no prompts, so that everything below is encoded once; the paper masks the "
         "last three blocks beside shared and task prompts.",
-        "Chosen per photo; public code lets a batch of 24 photos of one task vote. 'Batch vote' is close to that figure: its "
-        "batches of 25 photos sorted by class may hold two tasks.",
+        "Chosen per photo; public code lets a batch of 24 photos of one task vote. 'Batch vote' does so with "
+        "batches of 25 photos sorted by class, which may hold two tasks.",
         "Task keys in closed form (the optimum of the pull loss), and a cosine head of fixed sharpness, its rows at class "
         "means at first (preset paper: drawn), instead of a linear one.",
         "Masks start at exactly 1 (public code: 0.99 to 1), attention only as in the paper (public code masks the MLP too); "
